@@ -20,6 +20,7 @@ mod geo;
 mod hashes;
 mod keys;
 mod lists;
+pub(crate) mod samples;
 mod sets;
 mod sort;
 mod sorted_sets;

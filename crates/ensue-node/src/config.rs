@@ -183,6 +183,18 @@ impl Default for Tuning {
     }
 }
 
+/// Which rows are evicted when memory is short, as Redis names it, in its order.
+pub const POLICIES: [&str; 8] = [
+    "volatile-lru",
+    "volatile-lfu",
+    "volatile-random",
+    "volatile-ttl",
+    "allkeys-lru",
+    "allkeys-lfu",
+    "allkeys-random",
+    "noeviction",
+];
+
 /// Everything a core's node needs to know.
 #[derive(Clone)]
 pub struct NodeConfig {
@@ -206,6 +218,8 @@ pub struct NodeConfig {
     pub node_cores: u16,
     /// Bytes of rows that this core's partitions may hold before local writes are refused; 0 is no bound.
     pub maxmemory: u64,
+    /// Which rows are evicted beyond that, one of `POLICIES`.
+    pub maxmemory_policy: String,
     /// Bytes of log not yet synced everywhere, a partition, before local writes are refused.
     pub replication_backlog_max: u64,
     /// Differs between two runs of the process, so that late answers to an earlier run are dropped.
@@ -244,6 +258,7 @@ impl NodeConfig {
             password: None,
             node_cores: 1,
             maxmemory: 0,
+            maxmemory_policy: "noeviction".into(),
             replication_backlog_max: 0,
             boot: 1,
             boot_id: [0; 16],
@@ -253,6 +268,11 @@ impl NodeConfig {
             info: Vec::new(),
             tuning: Tuning::default(),
         }
+    }
+
+    /// Whether `DEBUG` is answered to anybody at all.
+    pub fn allows_debug(&self) -> bool {
+        self.directives.iter().any(|(name, value)| name == "enable-debug-command" && value != "no")
     }
 
     /// Partitions that this core owns.

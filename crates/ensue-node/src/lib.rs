@@ -24,6 +24,7 @@ mod statistics;
 pub mod trace;
 mod view;
 
+pub use config::POLICIES;
 pub use config::{
     AppendFsync, BranchingOptions, DatacenterTopology, FirstStart, NodeConfig, Topology, Tuning,
 };

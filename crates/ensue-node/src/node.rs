@@ -186,10 +186,16 @@ impl Node {
                 let maxmemory = u64::try_from(parameters.number("maxmemory")).unwrap_or(0);
                 let share = maxmemory.div_ceil(u64::from(self.config.node_cores.max(1)));
                 let owned = self.partitions.len() as u64;
-                self.partitions.values_mut().for_each(|one| one.keyspaces.share_memory(share, owned));
+                let policy = parameters.value("maxmemory-policy");
+                for partition in self.partitions.values_mut() {
+                    partition.keyspaces.share_memory(share, owned);
+                    partition.keyspaces.set_policy(policy);
+                }
             }
             self.finish_stopping();
         }
+        self.sessions.on_quiet();
+        self.gather();
     }
 
     /// Nobody but the partition itself has anything to say after that.

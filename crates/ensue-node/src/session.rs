@@ -13,6 +13,7 @@
 //! - On an answer: it belongs to the present exchange of its session, by its sequence, or it is dropped (`exchange`).
 
 mod admin;
+mod begin;
 mod causal;
 mod channels;
 mod commands;
@@ -65,7 +66,7 @@ use home_serving::{Running, Taken};
 use parameters::Parameters;
 use pubsub::deliveries::{Deliveries, Published};
 use std::sync::Arc;
-use turn::Turn;
+use turn::{Interruption, Turn};
 
 pub(crate) use output::SessionOutput;
 
@@ -305,6 +306,11 @@ impl Sessions {
         self.core.cpu = report;
     }
 
+    /// An input has done all that it does.
+    pub(crate) fn on_quiet(&mut self) {
+        self.core.on_quiet();
+    }
+
     /// A turn is over; each of its commands took so long.
     pub(crate) fn on_turn_end(&mut self, now: Now, took_us: u64) {
         self.core.on_turn_end(now, took_us);
@@ -424,13 +430,16 @@ impl Sessions {
             Ok(reply) => reply,
             Err(OfSessions::Unpause) => {
                 for id in self.in_order() {
-                    self.with(now, id, |turn| turn.on_unpaused());
+                    self.with(now, id, |turn| {
+                        turn.interrupt(Interruption::Unpause);
+                    });
                 }
                 Reply::OK
             }
             Err(OfSessions::Unblock(id, with_error)) => {
                 let mut is_blocked = false;
-                self.with(now, id, |turn| is_blocked = turn.unblock(with_error));
+                let how = Interruption::Unblock { with_error };
+                self.with(now, id, |turn| is_blocked = turn.interrupt(how));
                 Reply::Integer(i64::from(is_blocked))
             }
             Err(OfSessions::Kill(asker, kill)) => {

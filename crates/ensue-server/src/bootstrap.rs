@@ -336,6 +336,7 @@ fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machi
         handlers: config.handlers.clone(),
         append_fsync: config.appendfsync,
         password: config.requirepass.clone(),
+        maxmemory_policy: config.maxmemory_policy.clone(),
         node_cores: cluster.own_node().cores,
         maxmemory: config.maxmemory.div_ceil(u64::from(cluster.own_node().cores)),
         replication_backlog_max: config.replication_backlog_max,

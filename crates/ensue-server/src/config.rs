@@ -76,6 +76,8 @@ pub struct Config {
     pub first_start: FirstStart,
     /// Bytes a node; zero is no bound.
     pub maxmemory: u64,
+    /// Which rows are evicted beyond `maxmemory`, as Redis names it.
+    pub maxmemory_policy: String,
     /// Bytes a partition.
     pub replication_backlog_max: u64,
     /// How often a silent partition tells the other datacenters its time.
@@ -152,6 +154,7 @@ impl Default for Config {
             appendfsync: AppendFsync::EverySecond,
             first_start: FirstStart::Ask,
             maxmemory: 0,
+            maxmemory_policy: "noeviction".into(),
             replication_backlog_max: 1 << 30,
             heartbeat_interval_ms: tuning.heartbeat_interval_ms,
             stabilization_interval_ms: tuning.stabilization_interval_ms,

@@ -82,7 +82,7 @@ const SESSION: Table = Table {
         ("step", &["failure", "plan"]),
         ("cx", &["contexts", "core_state", "failure", "requests", "step"]),
         ("homes", &["contexts", "core_state", "cx", "failure", "home_requests", "step"]),
-        ("commands", &["contexts", "cx", "failure", "homes", "plan", "step", "write_marks"]),
+        ("commands", &["contexts", "cx", "failure", "homes", "plan", "slow_log", "step", "write_marks"]),
         ("transactions", SESSION_STEP),
         ("causal", &["contexts", "cx", "failure", "inquiry", "plan", "step"]),
         ("pubsub", &["core_state", "cx", "inquiry", "step"]),
@@ -118,10 +118,12 @@ const SESSION: Table = Table {
                 "transactions",
             ],
         ),
+        ("begin", &["admin", "causal", "commands", "connection", "cx", "homes", "pause", "plan"]),
         (
             "turn",
             &[
                 "admin",
+                "begin",
                 "causal",
                 "commands",
                 "connection",

@@ -9,7 +9,7 @@ mod registers;
 
 use super::{flag, text_of};
 use crate::evaluate::{Evaluation, Halt, effect_bytes};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use ensue_resp::request::{Cardinality, Inspection};
 use ensue_types::{Column, Reply};
 use registers::{Encoding, Registers};
@@ -36,7 +36,11 @@ fn registers(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Option<(Reg
 
 /// `PFADD`. Without elements it only makes the key.
 fn add(evaluation: &mut Evaluation<'_>, key: &Bytes, elements: &[Bytes]) -> Result<Reply, Halt> {
-    let found = registers(evaluation, key)?;
+    let before = text_of(evaluation.content(key, &Column::Text)?);
+    if let Some(before) = before.as_ref().filter(|before| registers::is_dense(before)) {
+        return add_to_dense(evaluation, key, before, elements);
+    }
+    let found = before.map(|before| Registers::read(&before)).transpose().map_err(Halt::Error)?;
     let mut changes = found.is_none();
     let (mut registers, encoding) = found.unwrap_or((Registers::default(), Encoding::Sparse));
     for element in elements {
@@ -48,13 +52,34 @@ fn add(evaluation: &mut Evaluation<'_>, key: &Bytes, elements: &[Bytes]) -> Resu
     Ok(flag(changes))
 }
 
+/// The same of one whose registers need not be unfolded.
+fn add_to_dense(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    before: &Bytes,
+    elements: &[Bytes],
+) -> Result<Reply, Halt> {
+    let mut text = BytesMut::from(&before[..]);
+    let mut changes = false;
+    for element in elements {
+        changes |= registers::add_to_dense(&mut text, element);
+    }
+    if changes {
+        write(evaluation, key, text.freeze())?;
+    }
+    Ok(flag(changes))
+}
+
 fn put(
     evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     registers: &Registers,
     encoding: Encoding,
 ) -> Result<(), Halt> {
-    let text = registers.write(encoding);
+    write(evaluation, key, registers.write(encoding))
+}
+
+fn write(evaluation: &mut Evaluation<'_>, key: &Bytes, text: Bytes) -> Result<(), Halt> {
     evaluation.check_room(effect_bytes(key, &Column::Text, text.len()))?;
     evaluation.begin_write(key)?;
     evaluation.put(key, Column::Text, text);

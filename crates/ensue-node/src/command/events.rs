@@ -37,11 +37,11 @@ pub(super) fn name(request: &Request, evaluation: &mut Evaluation<'_>, after: us
     evaluation.put_written(named);
 }
 
-/// Names what the end of a row's time has removed.
-pub(crate) fn name_expired(evaluation: &mut Evaluation<'_>, after: usize) {
+/// Names what evicted a row.
+pub(crate) fn name_evicted(evaluation: &mut Evaluation<'_>, after: usize) {
     let first = evaluation.take_written(after).into_iter().next();
-    let expired = first.map(|written| Written { event: Some("expired"), ..written });
-    evaluation.put_written(expired.into_iter().collect());
+    let evicted = first.map(|written| Written { event: Some("evicted"), ..written });
+    evaluation.put_written(evicted.into_iter().collect());
 }
 
 /// What is told of a change that came from elsewhere.

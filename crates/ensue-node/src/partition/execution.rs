@@ -11,7 +11,7 @@ use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
 use crate::partition::reads::Reads;
 use crate::partition::reads::blocked::{AwaitedTimes, SnapshotPart};
-use crate::partition::reads::changes::Seen;
+use crate::partition::reads::changes::SeenBy;
 use crate::partition::transactions::Transactions;
 use crate::partition::visibility::Visibility;
 use crate::partition::work::Work;
@@ -127,10 +127,10 @@ impl Executor<'_> {
             let is_merged = !self.keyspaces.keyspace(keyspace).keeps_versions();
             let is_stable = times.stable.at(written.datacenter) >= written.time;
             let seen = match written.datacenter == self.cx.datacenter || is_merged || is_stable {
-                true => Seen::ByAll,
+                true => SeenBy::All,
                 false => match self.cx.protocol(keyspace).choose(&mut Causes::default(), &stability) {
-                    Choice::Newest | Choice::NewestIfWhole(_) => Seen::BySome,
-                    Choice::Shown(_) | Choice::Wait => Seen::ByNobody,
+                    Choice::Newest | Choice::NewestIfWhole(_) => SeenBy::Some,
+                    Choice::Shown(_) | Choice::Wait => SeenBy::Nobody,
                 },
             };
             self.reads.changes.on_written(self.cx, keyspace, written, seen);

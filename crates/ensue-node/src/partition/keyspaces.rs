@@ -1,9 +1,11 @@
 //! The rows of a partition, and who writes to them in which order.
 
+pub(in crate::partition) mod accesses;
 pub(in crate::partition) mod acknowledge;
 pub(in crate::partition) mod branches;
 pub(in crate::partition) mod conflicts;
 pub(in crate::partition) mod contexts;
+pub(in crate::partition) mod evict;
 pub(in crate::partition) mod execute;
 pub(in crate::partition) mod failed;
 pub(in crate::partition) mod functions;
@@ -21,6 +23,7 @@ use crate::partition::cx::{Cx, Protocols};
 use crate::partition::order::RowOrder;
 use crate::partition::others::Others;
 use crate::partition::work::Work;
+use accesses::{Accesses, Policy};
 use conflicts::ConflictLog;
 use contexts::Contexts;
 use ensue_script::Scripts;
@@ -48,6 +51,10 @@ pub(crate) struct Keyspaces {
     unfolded: Vec<usize>,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
     memory_max: u64,
+    /// Which rows are evicted beyond that, and what it takes to choose them.
+    accesses: Accesses,
+    /// Rows that were evicted.
+    evicted: u64,
 }
 
 impl Keyspaces {
@@ -77,6 +84,8 @@ impl Keyspaces {
             scripts: Scripts::new(scripts::limits_of(config.tuning.script_steps)),
             scripts_flushed: false,
             unfolded: vec![0; usize::from(limits::KEYSPACES)],
+            accesses: Accesses::of_policy(Policy::named(&config.maxmemory_policy)),
+            evicted: 0,
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
         }
     }
@@ -111,6 +120,16 @@ impl Keyspaces {
         numbered
             .flat_map(|(number, rows)| rows.take_written(0).into_iter().map(move |one| (number, one)))
             .collect()
+    }
+
+    /// How many rows were evicted.
+    pub(in crate::partition) fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    /// Which rows are evicted from now on.
+    pub(crate) fn set_policy(&mut self, policy: &str) {
+        self.accesses.set_policy(Policy::named(policy));
     }
 
     /// So many bytes may be held by all partitions of the core, which are so many; 0 is no bound.

@@ -222,7 +222,11 @@ impl CoreState {
 
     pub(super) fn new(config: Arc<NodeConfig>, protocols: Arc<Vec<Box<dyn Protocol>>>) -> CoreState {
         assert!(!protocols.is_empty(), "there is at least keyspace 0");
-        let parameters = Parameters::of_directives(&config.directives);
+        let mut parameters = Parameters::of_directives(&config.directives);
+        if parameters.number("maxmemory") == 0 {
+            let all = config.maxmemory.saturating_mul(u64::from(config.node_cores));
+            parameters.set(&[("maxmemory", all.to_string())]);
+        }
         CoreState {
             parameters_changed: false,
             tracking: Tracking::default(),
@@ -341,6 +345,11 @@ impl CoreState {
         }
     }
 
+    /// Whether something is to be noted of every command.
+    pub(super) fn notes_all(&self) -> bool {
+        !self.tracking.is_empty() || SlowLog::wants_all(self.slower_than_us)
+    }
+
     /// The commands of a turn took so long each.
     pub(super) fn on_turn_end(&mut self, now: Now, took_us: u64) {
         let entries_max = self.slow_entries_max();
@@ -355,6 +364,12 @@ impl CoreState {
 
     fn slow_entries_max(&self) -> usize {
         usize::try_from(self.parameters.number("slowlog-max-len")).unwrap_or(0)
+    }
+
+    /// The present input has done all that it does: clients are told together of what they are to be told together.
+    pub(super) fn on_quiet(&mut self) {
+        let pushes = self.tracking.take_broadcasts();
+        self.push_all(pushes);
     }
 
     /// A client is told from now on when what it reads changes.

@@ -5,6 +5,7 @@
 //! it keeps a value in another way: they are kept and told, because tools set them, and do nothing. Directives that
 //! are not in this table are read once, at the start.
 
+use crate::config::POLICIES;
 use bytes::Bytes;
 use ensue_resp::number;
 use ensue_types::Reply;
@@ -48,7 +49,7 @@ const fn renamed(name: &'static str, alias: &'static str, kind: Kind, default: &
 /// Sizes and counts that are kept and do nothing.
 const COUNT: Kind = Kind::Integer(0, i64::MAX);
 
-static PARAMETERS: [Parameter; 45] = [
+static PARAMETERS: [Parameter; 46] = [
     parameter("active-expire-effort", Kind::Integer(1, 10), "1"),
     parameter("activedefrag", Kind::Word(&["no"]), "no"),
     renamed("busy-reply-threshold", "lua-time-limit", COUNT, "5000"),
@@ -75,6 +76,7 @@ static PARAMETERS: [Parameter; 45] = [
     parameter("maxmemory", Kind::Memory, "0"),
     parameter("maxmemory-clients", Kind::Memory, "0"),
     parameter("maxmemory-eviction-tenacity", Kind::Integer(0, 100), "10"),
+    parameter("maxmemory-policy", Kind::Word(&POLICIES), "noeviction"),
     parameter("maxmemory-samples", Kind::Integer(1, 64), "5"),
     parameter("notify-keyspace-events", Kind::Events, ""),
     parameter("rdb-key-save-delay", Kind::Integer(i64::MIN, i64::MAX), "0"),

@@ -44,6 +44,6 @@ impl Pause {
 pub(super) fn counts_as_write(spec: &CommandSpec) -> bool {
     let may_write = spec.is_write() && !spec.flags.contains(Flags::READONLY);
     may_write && spec.name != "sort"
-        || matches!(spec.name, "publish" | "spublish" | "pfcount" | "script" | "function")
+        || matches!(spec.name, "publish" | "spublish" | "pfcount" | "function")
         || spec.route == Route::Rename
 }

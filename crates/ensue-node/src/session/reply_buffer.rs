@@ -87,11 +87,8 @@ impl ReplyBuffer {
         self.answered += replies.len() as u32;
     }
 
-    /// Frames that are the answer to one command.
+    /// Frames that are the answer to one command. They are sent to a client that wants no answers, too.
     pub(super) fn push_frames(&mut self, version: ProtocolVersion, frames: &[Vec<Reply>]) {
-        if self.skips() {
-            return;
-        }
         for items in frames {
             ensue_resp::encode::encode_push(items, version, &mut self.bytes);
         }

@@ -44,11 +44,20 @@ impl fmt::Debug for SlowLog {
 impl SlowLog {
     /// Whether a command is to be noted, if this is what counts as slow.
     pub(super) fn wants(&self, spec: &CommandSpec, slower_than_us: i64) -> bool {
-        let is_constant = spec.flags.contains(Flags::FAST) || spec.group == "string";
         slower_than_us >= 0
             && self.noted.len() < NOTED_MAX
             && !spec.flags.contains(Flags::SKIP_SLOWLOG)
-            && (!is_constant || slower_than_us < DEFAULT_US)
+            && (!SlowLog::is_constant(spec) || slower_than_us < DEFAULT_US)
+    }
+
+    /// Whether a command takes about the same time whatever it works on.
+    pub(super) fn is_constant(spec: &CommandSpec) -> bool {
+        spec.flags.contains(Flags::FAST) || spec.group == "string"
+    }
+
+    /// Whether all commands are noted, if this is what counts as slow.
+    pub(super) fn wants_all(slower_than_us: i64) -> bool {
+        (0..DEFAULT_US).contains(&slower_than_us)
     }
 
     pub(super) fn note(&mut self, args: &Args, address: &str, name: &Bytes) {

@@ -37,6 +37,8 @@ struct Tracked {
     /// What it reads now, and what of that has changed since it asked: its answer may be older than the change.
     reading: BTreeSet<Bytes>,
     changed: BTreeSet<Bytes>,
+    /// Changed keys of its prefixes that it is told of together.
+    broadcast: BTreeSet<Bytes>,
 }
 
 /// See the module.
@@ -45,6 +47,7 @@ pub(super) struct Tracking {
     clients: BTreeMap<SessionId, Tracked>,
     readers: BTreeMap<Bytes, BTreeSet<SessionId>>,
     items: usize,
+    has_broadcasts: bool,
     /// The version of those that are told for others.
     versions: BTreeMap<SessionId, ProtocolVersion>,
 }
@@ -72,8 +75,9 @@ impl Tracking {
         if let Some(before) = self.clients.get(&client) {
             options.prefixes.extend(before.options.prefixes.iter().cloned());
         }
-        let (reading, changed) = Default::default();
-        let tracked = Tracked { options, caching: None, version, is_broken: false, reading, changed };
+        let (reading, changed, broadcast) = Default::default();
+        let tracked =
+            Tracked { options, caching: None, version, is_broken: false, reading, changed, broadcast };
         self.clients.insert(client, tracked);
     }
 
@@ -152,7 +156,11 @@ impl Tracking {
         let mut pushes = Vec::new();
         while keys_max > 0 && self.readers.len() > keys_max {
             let Some(key) = self.readers.keys().next().cloned() else { break };
-            pushes.extend(self.take_readers(&key).into_iter().filter_map(|id| self.told(id, Some(&key))));
+            pushes.extend(
+                self.take_readers(&key)
+                    .into_iter()
+                    .filter_map(|id| self.told(id, Some(std::slice::from_ref(&key)))),
+            );
         }
         pushes
     }
@@ -160,22 +168,40 @@ impl Tracking {
     /// A key has changed, by a session of this core if one is named; all keys have if none is.
     pub(super) fn on_change(&mut self, key: Option<&Bytes>, writer: Option<SessionId>) -> Vec<Push> {
         let Some(key) = key else { return self.on_everything() };
-        let mut told = self.take_readers(key);
+        let told = self.take_readers(key);
         for id in &told {
             if let Some(tracked) = self.clients.get_mut(id).filter(|tracked| tracked.reading.contains(key)) {
                 tracked.changed.insert(key.clone());
             }
         }
-        let is_broadcast = |tracked: &&Tracked| {
-            let Options { broadcast, prefixes, .. } = &tracked.options;
-            *broadcast && (prefixes.is_empty() || prefixes.iter().any(|prefix| key.starts_with(prefix)))
-        };
-        told.extend(self.clients.iter().filter(|(_, tracked)| is_broadcast(tracked)).map(|(id, _)| *id));
+        for (id, tracked) in &mut self.clients {
+            let Options { broadcast, prefixes, no_loop, .. } = &tracked.options;
+            let is_own = *no_loop && writer == Some(*id);
+            let is_meant = prefixes.is_empty() || prefixes.iter().any(|prefix| key.starts_with(prefix));
+            if *broadcast && is_meant && !is_own {
+                tracked.broadcast.insert(key.clone());
+                self.has_broadcasts = true;
+            }
+        }
         let is_meant = |id: &SessionId| {
             let no_loop = self.clients.get(id).is_some_and(|tracked| tracked.options.no_loop);
             !(no_loop && writer == Some(*id))
         };
+        let key = std::slice::from_ref(key);
         told.into_iter().filter(is_meant).filter_map(|id| self.told(id, Some(key))).collect()
+    }
+
+    /// What clients are told together of the keys of their prefixes that have changed.
+    pub(super) fn take_broadcasts(&mut self) -> Vec<Push> {
+        if !std::mem::take(&mut self.has_broadcasts) {
+            return Vec::new();
+        }
+        let taken =
+            self.clients.iter_mut().map(|(id, tracked)| (*id, std::mem::take(&mut tracked.broadcast)));
+        let taken: Vec<(SessionId, Vec<Bytes>)> =
+            taken.map(|(id, keys)| (id, keys.into_iter().collect())).collect();
+        let changed = taken.iter().filter(|(_, keys)| !keys.is_empty());
+        changed.filter_map(|(id, keys)| self.told(*id, Some(keys))).collect()
     }
 
     /// All keys may have changed.
@@ -190,7 +216,7 @@ impl Tracking {
         let Some(tracked) = self.clients.get_mut(&client) else { return Vec::new() };
         tracked.reading.clear();
         let changed = std::mem::take(&mut tracked.changed);
-        changed.iter().filter_map(|key| self.told(client, Some(key))).collect()
+        changed.iter().filter_map(|key| self.told(client, Some(std::slice::from_ref(key)))).collect()
     }
 
     pub(super) fn metrics(&self) -> [(&'static str, usize); 4] {
@@ -210,11 +236,12 @@ impl Tracking {
         readers
     }
 
-    /// What tells a client, or who is told for it, that a key has changed. A client of RESP2 that is told by nobody
-    /// else learns nothing, as in Redis.
-    fn told(&self, id: SessionId, key: Option<&Bytes>) -> Option<Push> {
+    /// What tells a client, or who is told for it, that keys have changed, or all. A client of RESP2 for which nobody
+    /// else is told learns nothing, as in Redis.
+    fn told(&self, id: SessionId, keys: Option<&[Bytes]>) -> Option<Push> {
         let tracked = self.clients.get(&id)?;
-        let keys = key.map_or(Reply::Nil, |key| Reply::Array(vec![Reply::Bulk(key.clone())]));
+        let listed = |keys: &[Bytes]| Reply::Array(keys.iter().cloned().map(Reply::Bulk).collect());
+        let keys = keys.map_or(Reply::Nil, listed);
         let (id, version) = match tracked.options.redirect {
             0 => (id, tracked.version),
             _ if tracked.is_broken => return None,

@@ -9,9 +9,11 @@
 //! Answers are encoded in the order of the commands and leave together when the turn ends. This is the only place that
 //! knows more than one of the parts: it gives each what it owns, and goes on by the `Step` that comes back.
 
+mod server;
+
 use super::admin::dead::Declaring;
-use super::admin::debug::Debugged;
-use super::admin::{client, cluster_query, config, debug, order};
+use super::admin::debug;
+use super::begin;
 use super::causal::merge::TokenMerge;
 use super::causal::{self, shared};
 use super::commands::batch::Run;
@@ -25,8 +27,7 @@ use super::exchange::{Exchange, Then};
 use super::failure::Failure;
 use super::homes::{self, Place};
 use super::output::SessionOutput;
-use super::pause::{self, Paused};
-use super::plan::{Answers, Plan, functions, scripts};
+use super::plan::{Answers, Plan, scripts};
 use super::pubsub;
 use super::reply_buffer::Muted;
 use super::requests::Asked;
@@ -38,13 +39,22 @@ use crate::evaluate::within_bound;
 use bytes::Bytes;
 use ensue_resp::request::Blocking;
 use ensue_resp::{CommandError, CommandSpec, Flags, Route};
-use ensue_types::{Args, CoreId, DatacenterId, Dependency, KeyspaceId, LogicalTime, Now, Reply, Rule};
+use ensue_types::{Args, CoreId, DatacenterId, Dependency, LogicalTime, Now, Reply, Rule};
 use ensue_wire::{HomeOutcome, Message};
 
 /// A session at work.
 pub(super) struct Turn<'a> {
     cx: Cx<'a>,
     session: &'a mut Parts,
+}
+
+/// How another client ends what a session waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Interruption {
+    /// A pause is over before its time.
+    Unpause,
+    /// A pop that waits ends as when its time is over, or with an error.
+    Unblock { with_error: bool },
 }
 
 /// What happens to a session.
@@ -167,19 +177,22 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// A pause has ended before its time.
-    pub(super) fn on_unpaused(&mut self) {
-        match std::mem::take(&mut self.session.exchange) {
-            Exchange::Paused(None) => self.advance(),
-            exchange => self.session.exchange = exchange,
-        }
-    }
-
-    /// Another client ends what this one waits for; false if it waits for nothing.
-    pub(super) fn unblock(&mut self, with_error: bool) -> bool {
-        match &mut self.session.exchange {
-            Exchange::Commands(exchange) => exchange.unblock(&mut self.cx, with_error),
-            _ => false,
+    /// Somebody ends what this session waits for; false if it waits for nothing of that kind.
+    pub(super) fn interrupt(&mut self, how: Interruption) -> bool {
+        match (how, std::mem::take(&mut self.session.exchange)) {
+            (Interruption::Unpause, Exchange::Paused(None)) => {
+                self.advance();
+                true
+            }
+            (Interruption::Unblock { with_error }, Exchange::Commands(mut exchange)) => {
+                let is_blocked = exchange.unblock(&mut self.cx, with_error);
+                self.session.exchange = Exchange::Commands(exchange);
+                is_blocked
+            }
+            (_, exchange) => {
+                self.session.exchange = exchange;
+                false
+            }
         }
     }
 
@@ -239,7 +252,7 @@ impl Turn<'_> {
 
     fn take_commands(&mut self) {
         let session = &mut *self.session;
-        if let Some(remaining_ms) = paused_ms(&self.cx, session) {
+        if let Some(remaining_ms) = begin::paused_ms(&self.cx, session) {
             self.cx.requests.ask(0);
             self.cx.begin(0, remaining_ms);
             session.exchange = Exchange::Paused(None);
@@ -247,7 +260,7 @@ impl Turn<'_> {
         }
         let in_multi = session.multi.is_some();
         if session.client.is_authenticated() && !self.cx.core.is_stopping() {
-            if let Some(keyspace) = awaited(&self.cx, session) {
+            if let Some(keyspace) = begin::awaited(&self.cx, session) {
                 let waits = match session.life {
                     Life::Elsewhere => Rule::WaitForThePastAtHome.holds(),
                     _ => true,
@@ -278,13 +291,7 @@ impl Turn<'_> {
     fn run(&mut self, run: Run) {
         let session = &mut *self.session;
         session.client.on_command(run.latest(), None);
-        for args in session.queue.iter().take(run.commands()) {
-            let spec = args.first().and_then(|name| ensue_resp::lookup(name));
-            spec.into_iter().for_each(|spec| {
-                self.cx.core.note_slow(spec, args, session.client.address(), session.client.name());
-                note_reads(&mut self.cx, [(spec, args)].into_iter());
-            });
-        }
+        begin::note_run(&mut self.cx, &session.client, &session.queue, &run);
         if session.shared.must_fetch(&self.cx) {
             let step = session.shared.fetch(&mut self.cx, run.commands());
             return self.follow(step);
@@ -329,7 +336,7 @@ impl Turn<'_> {
     fn command(&mut self, args: Args) {
         let cx = &mut self.cx;
         let may_load = self.session.client.is_authenticated() && !cx.core.is_stopping();
-        match unknown_script(cx, &args).filter(|_| may_load) {
+        match begin::unknown_script(cx, &args).filter(|_| may_load) {
             Some(plan) => {
                 cx.requests.ask(1);
                 self.execute(plan, Then::Script(args));
@@ -365,11 +372,7 @@ impl Turn<'_> {
             self.cx.core.counters.on_rejected(Some(spec));
             return self.reply(&refusal);
         }
-        let client = &self.session.client;
-        self.cx.core.note_slow(spec, &args, client.address(), client.name());
-        if spec.route != Route::Session {
-            note_reads(&mut self.cx, [(spec, &args)].into_iter());
-        }
+        begin::note(&mut self.cx, &self.session.client, spec, &args);
         self.session.counted.push_back(Counted { subcommand, ..Counted::new(spec) });
         match homes::place(self.cx.core, self.cx.contexts, [(spec, &args)]) {
             Place::Here => {}
@@ -466,7 +469,7 @@ impl Turn<'_> {
                     Ok(check) => check,
                     Err(refusal) => return self.reply(&refusal),
                 };
-                note_reads(&mut self.cx, multi.commands());
+                begin::note_reads(&mut self.cx, multi.commands());
                 match homes::place(self.cx.core, self.cx.contexts, multi.commands()) {
                     Place::Here => {}
                     Place::Refused(reply) => return self.reply(&reply),
@@ -501,63 +504,15 @@ impl Turn<'_> {
                 reply
             }
             "ping" if session.restricted && args.len() <= 2 => pubsub::command::pong(args),
-            "debug" => match debug::on_command(&cx.core.config.directives, session.client.origin(), args) {
-                Debugged::Answered(reply) => reply,
-                Debugged::Raw(bytes) => return session.replies.push_raw(bytes),
-                Debugged::Object(key) => {
-                    cx.requests.ask(1);
-                    let plan = Plan::of_object(cx.spread(), key);
-                    return self.execute(plan, Then::Debug);
-                }
-                Debugged::Sleeps(ms) => {
-                    cx.core.on_slept(cx.now, ms);
-                    cx.core.pause.begin(cx.now, Paused::All, ms);
-                    cx.requests.ask(1);
-                    cx.begin(0, ms);
-                    return session.exchange = Exchange::Paused(Some(Reply::OK));
-                }
-            },
-            "config" => {
-                let step = config::on_command(cx, args);
-                return self.follow(step);
-            }
             "select" => local::select(cx.contexts, args),
-            "client" if client::reply_mode(args).is_some() => {
-                session.replies.mute(client::reply_mode(args).unwrap_or_default());
-                Reply::OK
+            "causal" => return causal_command(self, args),
+            "client" | "config" | "debug" | "function" | "info" | "script" | "slowlog" => {
+                return server::server_command(self, spec.name, args);
             }
-            "client" => {
-                let activity = session.activity(cx.keyspace(), &cx.core.channels);
-                let step = session.client.on_client_command(cx, activity, args);
-                return self.follow(step);
-            }
-            "info" => {
-                let step = cluster_query::info(cx, args);
-                return self.follow(step);
-            }
-            "causal" => return self.causal_command(args),
             "wait" => {
                 let step = causal::command::wait(cx, args);
                 return self.follow(step);
             }
-            "slowlog" => {
-                let step = order::slow_log(cx, args);
-                return self.follow(step);
-            }
-            "script" => match scripts::admin(cx.core.partitions(), args) {
-                Err(reply) => reply,
-                Ok(plan) => {
-                    cx.requests.ask(1);
-                    return self.execute(plan, Then::Answer);
-                }
-            },
-            "function" => match functions::admin(cx.core.partitions(), args) {
-                Err(reply) => reply,
-                Ok(plan) => {
-                    cx.requests.ask(1);
-                    return self.execute(plan, Then::Answer);
-                }
-            },
             "multi" => {
                 session.multi = Some(Multi::default());
                 Reply::OK
@@ -597,18 +552,19 @@ impl Turn<'_> {
         };
         self.reply(&reply);
     }
+}
 
-    fn causal_command(&mut self, args: &Args) {
-        match Declaring::begin(self.cx.core, args) {
-            Some(Ok((declaring, plan))) => {
-                self.cx.requests.ask(1);
-                self.execute(plan, Then::Declare(declaring));
-            }
-            Some(Err(refusal)) => self.reply(&refusal),
-            None => {
-                let step = causal::command::on_command(&mut self.cx, &mut self.session.shared, args);
-                self.follow(step);
-            }
+/// `CAUSAL`.
+fn causal_command(turn: &mut Turn<'_>, args: &Args) {
+    match Declaring::begin(turn.cx.core, args) {
+        Some(Ok((declaring, plan))) => {
+            turn.cx.requests.ask(1);
+            turn.execute(plan, Then::Declare(declaring));
+        }
+        Some(Err(refusal)) => turn.reply(&refusal),
+        None => {
+            let step = causal::command::on_command(&mut turn.cx, &mut turn.session.shared, args);
+            turn.follow(step);
         }
     }
 }
@@ -797,65 +753,6 @@ impl Turn<'_> {
             cx.core.output(SessionOutput::Reply { session, bytes, answered, wants_turn });
         }
     }
-}
-
-/// The keyspace in which the next command waits for what the session did at a home of keys, or, at a home, for the past
-/// of a session elsewhere. What goes to a home waits there.
-fn awaited(cx: &Cx<'_>, session: &Parts) -> Option<KeyspaceId> {
-    let first = cx.contexts.first_awaited()?;
-    let args = session.queue.front().filter(|args| shared::uses_context(args, session.multi.is_some()))?;
-    let spec = args.first().and_then(|name| ensue_resp::lookup(name))?;
-    let (place, is_about_all) = match &session.multi {
-        Some(multi) => {
-            let place = homes::place(cx.core, cx.contexts, multi.commands());
-            (place, multi.specs().into_iter().any(homes::is_about_all_keyspaces))
-        }
-        None => {
-            let place = homes::place(cx.core, cx.contexts, [(spec, args)]);
-            (place, homes::is_about_all_keyspaces(spec))
-        }
-    };
-    match place {
-        Place::Away(_) => None,
-        _ if is_about_all => Some(first),
-        _ => cx.contexts.awaited(cx.keyspace()).map(|_| cx.keyspace()),
-    }
-}
-
-/// Notes which keys a client reads that is told of changes, before they are read.
-fn note_reads<'c>(cx: &mut Cx<'_>, commands: impl Iterator<Item = (&'static CommandSpec, &'c Args)>) {
-    let client = cx.requests.session();
-    if cx.core.tracking.is_empty() || !cx.core.tracking.notes_next(client) {
-        return;
-    }
-    for (spec, args) in commands {
-        if spec.flags.contains(Flags::READONLY) || spec.route == Route::Script {
-            cx.core.note_reads(client, ensue_resp::keys(spec, args));
-        }
-    }
-}
-
-/// For how long the next command of a client is held back by a pause, if it is.
-fn paused_ms(cx: &Cx<'_>, session: &Parts) -> Option<u64> {
-    let remaining_ms = |writes| cx.core.pause.remaining_ms(cx.now, writes);
-    remaining_ms(true)?;
-    let spec = session.queue.front()?.first().and_then(|name| ensue_resp::lookup(name));
-    let writes = spec.is_some_and(|spec| match (&session.multi, spec.name) {
-        (Some(multi), "exec") => multi.specs().into_iter().any(pause::counts_as_write),
-        _ => pause::counts_as_write(spec),
-    });
-    remaining_ms(writes).filter(|_| session.life == Life::Open)
-}
-
-/// What tells all partitions of the script of a command, if they need not know it.
-fn unknown_script(cx: &Cx<'_>, args: &Args) -> Option<Plan> {
-    let spec = args.first().and_then(|name| ensue_resp::lookup(name))?;
-    let is_new = scripts::has_text(spec.name)
-        && ensue_resp::check_arity(spec, args.len())
-        && !cx.core.scripts.contains(&args[1])
-        && !cx.protocol().needs().branches;
-    let load = || vec![Bytes::from_static(b"script"), Bytes::from_static(b"load"), args[1].clone()];
-    is_new.then(|| scripts::load(cx.core.partitions(), &load()))
 }
 
 const NOAUTH: Reply = Reply::error("NOAUTH Authentication required.");

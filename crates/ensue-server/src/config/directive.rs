@@ -208,7 +208,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     word("databases", |_, v| only(&v[0], "16"), |_| one(limits::KEYSPACES)),
     word("appendonly", |_, v| only(&v[0], "yes"), |_| one("yes")),
     words("save", |_, v| only(&v.join(" "), ""), |_| one("")),
-    word("maxmemory-policy", |_, v| only(&v[0], "noeviction"), |_| one("noeviction")),
+    word("maxmemory-policy", set_policy, |c| one(&c.maxmemory_policy)),
     #[cfg(feature = "breakable")]
     word("break-rule", set_broken, |c| c.broken.map(|rule| rule.name()).into_iter().collect()),
     word("daemonize", |_, v| only(&v[0], "no"), |_| one("no")),
@@ -283,6 +283,14 @@ fn set_bind(config: &mut Config, words: &[String]) -> Result<(), String> {
         }
     }
     config.bind = words.to_vec();
+    Ok(())
+}
+
+fn set_policy(config: &mut Config, words: &[String]) -> Result<(), String> {
+    if !ensue_node::POLICIES.contains(&words[0].as_str()) {
+        return Err(format!("'{}' is none of {}", words[0], ensue_node::POLICIES.join(", ")));
+    }
+    config.maxmemory_policy = words[0].clone();
     Ok(())
 }
 

@@ -3,11 +3,11 @@
 //! Nothing is noted until somebody does. What a command wrote can be given a name before others are told; what arrives
 //! from another datacenter has none. The list is bounded: when it is full, everything counts as written.
 
-use super::Keyspace;
+use super::{Expiry, Keyspace};
 use crate::cell::Write;
 use crate::row::Kind;
 use bytes::Bytes;
-use ensue_types::{CoreId, DatacenterId, Effect, LogicalTime, RowEffect, SessionId};
+use ensue_types::{CoreId, DatacenterId, Effect, LogicalTime, RowEffect, SessionId, Stamp};
 
 /// One change of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +92,22 @@ impl Keyspace {
     /// Whose command writes from now on.
     pub fn written_by(&mut self, writer: Option<Writer>) {
         self.written.writer = writer;
+    }
+
+    /// The time of a row is over, if it still has this deadline.
+    pub fn note_expired(&mut self, expiry: &Expiry) {
+        if self.written.is_wanted && self.expires(expiry) {
+            let Stamp { datacenter, .. } = expiry.stamp;
+            self.written.written.push(Written {
+                key: Some(expiry.key.clone()),
+                datacenter,
+                // Everybody knows its deadline who sees the row.
+                time: LogicalTime::ZERO,
+                change: Happened::Deadline,
+                event: Some("expired"),
+                writer: None,
+            });
+        }
     }
 
     /// How many changes have been noted; nothing if none are.

@@ -32,13 +32,17 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 w.keyspace(*keyspace).context(context);
             }),
         Message::ReportChanges { wanted } => w.u8(u8::from(*wanted)),
-        Message::Changed { keyspace, key, event, writer } => w
-            .keyspace(*keyspace)
-            .u8(u8::from(key.is_some()))
-            .bytes(limits::ARGUMENT_BYTES, key.as_deref().unwrap_or_default())
-            .bytes(limits::CHANNEL_BYTES, event)
-            .u8(u8::from(writer.is_some()))
-            .u64(writer.map_or(0, |writer| writer.0)),
+        Message::Changed { keyspace, key, event, writer } => {
+            w.keyspace(*keyspace).u8(u8::from(key.is_some()));
+            if let Some(key) = key {
+                w.bytes(limits::ARGUMENT_BYTES, key);
+            }
+            w.bytes(limits::CHANNEL_BYTES, event).u8(u8::from(writer.is_some()));
+            match writer {
+                Some(writer) => w.u64(writer.0),
+                None => w,
+            }
+        }
         other => unreachable!("no message about channels: {:#06x}", tag::tag_of(other)),
     };
 }
@@ -61,10 +65,10 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         },
         tag::REPORT_CHANGES => Message::ReportChanges { wanted: flag(r)? },
         tag::CHANGED => {
-            let (keyspace, has_key) = (r.keyspace()?, flag(r)?);
-            let key = Some(r.bytes(limits::ARGUMENT_BYTES)?).filter(|_| has_key);
-            let (event, has_writer) = (r.bytes(limits::CHANNEL_BYTES)?, flag(r)?);
-            let writer = Some(SessionId(r.u64()?)).filter(|_| has_writer);
+            let keyspace = r.keyspace()?;
+            let key = if flag(r)? { Some(r.bytes(limits::ARGUMENT_BYTES)?) } else { None };
+            let event = r.bytes(limits::CHANNEL_BYTES)?;
+            let writer = if flag(r)? { Some(SessionId(r.u64()?)) } else { None };
             Message::Changed { keyspace, key, event, writer }
         }
         tag => return Err(Malformed::UnknownMessage { tag }),

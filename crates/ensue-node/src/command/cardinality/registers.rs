@@ -59,9 +59,7 @@ impl Registers {
 
     /// Whether the element was not seen before, as far as the registers know.
     pub(super) fn add(&mut self, element: &[u8]) -> bool {
-        let hash = hash(element);
-        let place = (hash & (REGISTERS as u64 - 1)) as usize;
-        let rank = ((hash >> PLACE_BITS) | 1 << (64 - PLACE_BITS)).trailing_zeros() as u8 + 1;
+        let (place, rank) = seen(element);
         let rises = rank > self.0[place];
         if rises {
             self.0[place] = rank;
@@ -160,6 +158,33 @@ fn dense(body: &[u8]) -> Registers {
     });
     // What no hash makes counts as the highest.
     Registers(values.map(|value| value.min(RANK_MAX)).collect())
+}
+
+/// Whether a string is dense, by its header and length.
+pub(super) fn is_dense(text: &[u8]) -> bool {
+    text.len() == HEADER_BYTES + DENSE_BYTES && text.starts_with(MAGIC) && text[MAGIC.len()] == 0
+}
+
+/// Adds an element to a dense string where it stands; whether it was not seen before.
+pub(super) fn add_to_dense(text: &mut [u8], element: &[u8]) -> bool {
+    let (place, rank) = seen(element);
+    let three = &mut text[HEADER_BYTES + place / 4 * 3..][..3];
+    let shift = place % 4 * 6;
+    let bits = u32::from_le_bytes([three[0], three[1], three[2], 0]);
+    let rises = u32::from(rank) > bits >> shift & 0x3f;
+    if rises {
+        let bits = bits & !(0x3f << shift) | u32::from(rank) << shift;
+        three.copy_from_slice(&bits.to_le_bytes()[..3]);
+        text[HEADER_BYTES - NOT_CACHED.len()..HEADER_BYTES].copy_from_slice(&NOT_CACHED);
+    }
+    rises
+}
+
+/// The register of an element, and the value that it has at the least with it.
+fn seen(element: &[u8]) -> (usize, u8) {
+    let hash = hash(element);
+    let place = (hash & (REGISTERS as u64 - 1)) as usize;
+    (place, ((hash >> PLACE_BITS) | 1 << (64 - PLACE_BITS)).trailing_zeros() as u8 + 1)
 }
 
 /// Nothing if the runs are not those of all registers.

@@ -210,18 +210,16 @@ impl Executor<'_> {
     }
 
     fn step_command(&mut self, execution: &mut Execution, spec: &'static CommandSpec, args: Args) -> Step {
-        if spec.name == "causal" {
-            return Step::Done(self.execute_causal(execution, &args));
-        }
-        if spec.name == "script" {
-            return Step::Done(self.keyspaces.execute_script(&args));
-        }
-        if spec.name == "function" {
-            return Step::Done(self.keyspaces.execute_function(&args));
+        match spec.name {
+            "causal" => return Step::Done(self.execute_causal(execution, &args)),
+            "script" => return Step::Done(self.keyspaces.execute_script(&args)),
+            "function" => return Step::Done(self.keyspaces.execute_function(&args)),
+            _ => {}
         }
         if self.keyspaces.branching.is_branching(execution.keyspace) {
             return Step::Done(self.keyspaces.step_branching(self.cx, self.others, execution, spec, &args));
         }
+        self.keyspaces.note_uses(self.cx, execution.keyspace, spec, &args);
         let request = match Request::parse_as(spec, &args) {
             Ok(request) => Some(request),
             Err(_) if spec.route == Route::Script => None,

@@ -23,6 +23,9 @@ use ensue_types::{
 };
 use ensue_wire::Message;
 
+/// What a partition without rows takes at the least.
+const PARTITION_BYTES: u64 = 4_096;
+
 impl Keyspaces {
     /// The versions just written remember what they depend on.
     pub(crate) fn carry(
@@ -133,7 +136,11 @@ impl Keyspaces {
         if let Request::Flush { .. } = request {
             return Step::Done(self.flush(cx, others, execution));
         }
-        if let Some(refusal) = self.write_refusal(cx, others, spec.flags.contains(Flags::DENYOOM)) {
+        let grows = spec.flags.contains(Flags::DENYOOM);
+        if grows {
+            self.make_room(cx, others);
+        }
+        if let Some(refusal) = self.write_refusal(cx, others, grows) {
             return Step::Done(refusal);
         }
         let at = cx.tick();
@@ -235,6 +242,7 @@ impl Keyspaces {
         choice: &Choice,
     ) -> Reply {
         let keyspace = execution.keyspace;
+        self.make_room(cx, others);
         let refusals =
             Refusals { writes: self.write_refusal(cx, others, false), growth: self.memory_refusal() };
         let stamp = cx.stamp(at);
@@ -333,8 +341,25 @@ impl Keyspaces {
 
     /// The same, of the bound on memory alone: for what is not logged yet.
     pub(in crate::partition) fn memory_refusal(&self) -> Option<Reply> {
-        let is_full = self.memory_max > 0 && self.memory_bytes() > self.memory_max;
-        is_full.then_some(Reply::error("OOM command not allowed when used memory > 'maxmemory'."))
+        self.is_full_at(self.memory_bound())
+            .then_some(Reply::error("OOM command not allowed when used memory > 'maxmemory'."))
+    }
+
+    /// Whether rows take more than they may.
+    pub(in crate::partition) fn is_full(&self) -> bool {
+        self.is_full_at(self.memory_max)
+    }
+
+    fn is_full_at(&self, bytes: u64) -> bool {
+        self.memory_max > 0 && self.memory_bytes() + PARTITION_BYTES > bytes
+    }
+
+    /// Where rows are evicted, what is evicted takes memory for a while.
+    fn memory_bound(&self) -> u64 {
+        match self.accesses.policy().evicts() {
+            true => self.memory_max.saturating_add(self.memory_max / 8),
+            false => self.memory_max,
+        }
     }
 
     pub(crate) fn memory_bytes(&self) -> u64 {

@@ -8,7 +8,7 @@
 //! - Commands that walk a whole keyspace are rejected where there are other partitions: they would see this one only.
 
 use super::Keyspaces;
-use crate::command;
+use crate::command::{self, samples::sample};
 use crate::evaluate::{Evaluation, Observed, Writer};
 use crate::partition::cx::Cx;
 use crate::partition::order::RowOrder;
@@ -186,7 +186,7 @@ struct Commands<'a> {
 impl Calls for Commands<'_> {
     fn call(&mut self, Call { args, read_only }: Call) -> Called {
         self.calls += 1;
-        let spec = match allowed(&args, read_only) {
+        let spec = match self.allowed(&args, read_only) {
             Ok(spec) => spec,
             Err(reply) => return Called::Answered(reply, COMMAND_STEPS),
         };
@@ -211,22 +211,23 @@ enum Refused {
     Script(Reply),
 }
 
-/// The row of a command that scripts may use; otherwise what Redis says.
-fn allowed(args: &[Bytes], read_only: bool) -> Result<&'static CommandSpec, Reply> {
-    let spec = ensue_resp::lookup(&args[0]).ok_or(UNKNOWN)?;
-    if !ensue_resp::check_arity(spec, args.len()) {
-        return Err(WRONG_ARITY);
-    }
-    if spec.flags.contains(Flags::NOSCRIPT) {
-        return Err(NOT_ALLOWED);
-    }
-    if read_only && spec.is_write() {
-        return Err(READ_ONLY);
-    }
-    Ok(spec)
-}
-
 impl Commands<'_> {
+    /// The row of a command that scripts may use; otherwise what Redis says.
+    fn allowed(&self, args: &[Bytes], read_only: bool) -> Result<&'static CommandSpec, Reply> {
+        let spec = ensue_resp::lookup(&args[0]).ok_or(UNKNOWN)?;
+        if !ensue_resp::check_arity(spec, args.len()) {
+            return Err(WRONG_ARITY);
+        }
+        let is_debugging = spec.name == "debug" && self.cx.config.allows_debug();
+        if spec.flags.contains(Flags::NOSCRIPT) && !is_debugging {
+            return Err(NOT_ALLOWED);
+        }
+        if read_only && spec.is_write() {
+            return Err(READ_ONLY);
+        }
+        Ok(spec)
+    }
+
     fn refusal(&self, spec: &CommandSpec, args: &[Bytes]) -> Option<Refused> {
         // Over how many partitions the keys of this keyspace are spread.
         let partitions = match self.cx.protocol(self.keyspace).needs().one_stream {
@@ -287,6 +288,9 @@ impl Commands<'_> {
         let reply = match (spec.name, &args[1..]) {
             ("ping", []) => Reply::Status("PONG".into()),
             ("ping" | "echo", [message]) => Reply::Bulk(message.clone()),
+            ("debug", [word, kind]) if word.eq_ignore_ascii_case(b"protocol") => {
+                sample(&kind.to_ascii_lowercase()).unwrap_or(NOT_ALLOWED)
+            }
             // Nobody waits in a script.
             ("wait", [_, _]) => Reply::Integer(0),
             ("time", []) => {

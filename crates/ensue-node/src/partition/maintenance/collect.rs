@@ -15,7 +15,6 @@
 //! standing where it is kept, and not where it was forgotten.
 
 use super::Maintenance;
-use crate::command::events;
 use crate::evaluate::Evaluation;
 use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
@@ -95,7 +94,11 @@ impl Maintenance {
             if *entry.key() > now_ms {
                 break;
             }
-            self.collector.candidates.due.extend(entry.remove());
+            let due = entry.remove();
+            for (keyspace, expiry) in &due {
+                keyspaces.keyspace(*keyspace).note_expired(expiry);
+            }
+            self.collector.candidates.due.extend(due);
         }
     }
 
@@ -132,9 +135,8 @@ impl Maintenance {
         if is_too_large {
             evaluation.clear_some_expired(&expiry.key);
         }
-        if let Some(before) = written {
-            events::name_expired(&mut evaluation, before);
-        }
+        // It was told of when its time was over.
+        evaluation.take_written(written.unwrap_or(usize::MAX));
         let observed = evaluation.observed;
         keyspaces.log_write(cx, others, &mut Context::default(), keyspace, stamp, (writer.changes, observed));
         match is_too_large {

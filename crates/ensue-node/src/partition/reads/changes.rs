@@ -26,11 +26,11 @@ pub(in crate::partition) struct Changes {
 
 /// Who sees a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::partition) enum Seen {
-    ByAll,
+pub(in crate::partition) enum SeenBy {
+    All,
     /// Those who read the newest, whatever it is.
-    BySome,
-    ByNobody,
+    Some,
+    Nobody,
 }
 
 /// Changes that wait until they are visible; beyond, everything counts as changed.
@@ -60,16 +60,16 @@ impl Changes {
         cx: &mut Cx,
         keyspace: KeyspaceId,
         mut written: Written,
-        seen: Seen,
+        seen: SeenBy,
     ) {
-        if seen != Seen::ByNobody {
+        if seen != SeenBy::Nobody {
             self.send(cx, keyspace, &written);
         }
-        if seen == Seen::BySome {
+        if seen == SeenBy::Some {
             // It was told once; the others, who cache it, are told again.
             written.event = Some("");
         }
-        if seen != Seen::ByAll {
+        if seen != SeenBy::All {
             self.hide(keyspace, written);
         }
     }

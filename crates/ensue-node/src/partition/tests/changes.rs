@@ -1,4 +1,4 @@
-//! Who caches what it has read, or subscribes to keyspace events, is told of changes: each, and not before readers see it.
+//! Who caches what it has read, or subscribes to keyspace events, is told of changes, and not before readers see them.
 
 use super::pops::{Clients, each};
 use super::receive_columns;
@@ -82,7 +82,7 @@ fn keyspace_events() {
     assert_eq!(clients.ask(9, "CONFIG SET notify-keyspace-events KA"), "+OK|");
     let mut events = |lines: &str| {
         let answers = clients.ask(9, lines);
-        let events = answers.split("$8|pmessage|$7|__key*|").skip(1);
+        let events = answers.split("$8|pmessage|$6|__key*|").skip(1);
         let word = |event: &str| {
             event.split('|').filter(|word| !word.starts_with(['$', '*', ':', '+'])).nth(1).map(str::to_owned)
         };

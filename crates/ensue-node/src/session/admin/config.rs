@@ -39,7 +39,10 @@ fn matching(core: &CoreState, patterns: &[Bytes]) -> Reply {
     let is_wanted = |name: &str| patterns.iter().any(|pattern| glob::matches(pattern, name.as_bytes()));
     let fixed = core.config.directives.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let fixed = fixed.filter(|(name, _)| !parameters::is_known(name));
-    let all = fixed.chain(core.parameters.all()).filter(|(name, _)| is_wanted(name));
+    // What only tests of Redis set is told to those who name it.
+    let is_hidden =
+        |name: &str| name.ends_with("-delay") && !patterns.iter().any(|one| one == name.as_bytes());
+    let all = fixed.chain(core.parameters.all()).filter(|(name, _)| is_wanted(name) && !is_hidden(name));
     let pair = |(name, value): (&str, &str)| (Reply::bulk(name.to_owned()), Reply::bulk(value.to_owned()));
     Reply::Map(all.map(pair).collect())
 }

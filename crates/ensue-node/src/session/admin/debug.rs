@@ -1,6 +1,7 @@
 //! `DEBUG`: what the test suites of Redis and of its clients ask of a server. It has to be allowed by
 //! `enable-debug-command`.
 
+use crate::command::samples::sample;
 use bytes::Bytes;
 use ensue_resp::{CommandError, ProtocolVersion, number};
 use ensue_types::{Args, Reply};
@@ -41,7 +42,7 @@ pub(crate) fn on_command(
         (b"object", [key, ..]) => return Debugged::Object(key.clone()),
         (b"protocol", [kind]) => match raw(&kind.to_ascii_lowercase(), version) {
             Some(bytes) => return Debugged::Raw(bytes),
-            None => protocol(&kind.to_ascii_lowercase()),
+            None => sample(&kind.to_ascii_lowercase()).unwrap_or(NO_SUCH_KIND),
         },
         (b"error", [words]) => {
             let words = String::from_utf8_lossy(words).replace(['\r', '\n'], " ");
@@ -49,7 +50,7 @@ pub(crate) fn on_command(
         }
         (b"log", [_]) => Reply::OK,
         // What is on the disk is what is in memory: there is nothing else to load.
-        (b"reload", []) | (b"loadaof", []) => Reply::OK,
+        (b"reload", _) | (b"loadaof", []) => Reply::OK,
         // Rows are absent from their deadline on, deleted or not.
         (b"set-active-expire", [word]) if number::parse_i64(word).is_some() => Reply::OK,
         // There is nothing that these would change.
@@ -100,31 +101,13 @@ pub(crate) fn object(encoding: Reply) -> Reply {
     }
 }
 
-/// One answer of each kind.
-fn protocol(kind: &[u8]) -> Reply {
-    let counted = || (0..3).map(Reply::Integer).collect::<Vec<_>>();
-    match kind {
-        b"string" => Reply::bulk("Hello World"),
-        b"integer" => Reply::Integer(12345),
-        b"double" => Reply::Double(3_141.0 / 1_000.0),
-        b"null" => Reply::Nil,
-        b"array" => Reply::Array(counted()),
-        b"set" => Reply::Set(counted()),
-        b"map" => {
-            Reply::Map((0..3).map(|number| (Reply::Integer(number), Reply::Boolean(number == 1))).collect())
-        }
-        b"verbatim" => Reply::Verbatim("This is a verbatim\nstring".into()),
-        b"true" => Reply::Boolean(true),
-        b"false" => Reply::Boolean(false),
-        _ => Reply::error(
-            "ERR Wrong protocol type name. Please use one of the following: \
-             string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false",
-        ),
-    }
-}
-
 /// An operator who makes a core sleep for longer has made a mistake.
 const SLEEP_S_MAX: f64 = 600.0;
+
+const NO_SUCH_KIND: Reply = Reply::error(
+    "ERR Wrong protocol type name. Please use one of the following: \
+     string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false",
+);
 
 const NOT_ALLOWED: Reply = Reply::error(
     "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a \

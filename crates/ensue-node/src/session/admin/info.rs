@@ -192,7 +192,7 @@ impl Lines<'_> {
             self.line("mem_allocator", "jemalloc");
         }
         self.bytes("maxmemory", self.parameters.number("maxmemory"));
-        self.line("maxmemory_policy", "noeviction");
+        self.line("maxmemory_policy", self.parameters.value("maxmemory-policy"));
     }
 
     fn persistence(&mut self) {

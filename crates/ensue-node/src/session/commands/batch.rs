@@ -14,6 +14,7 @@ use crate::session::cx::Cx;
 use crate::session::failure::UNANSWERED;
 use crate::session::homes::{self, Place};
 use crate::session::plan::{Plan, patterns_stay, scripts};
+use crate::session::slow_log::SlowLog;
 use crate::session::step::Step;
 use crate::session::write_marks::{BATCH_COMMANDS_MAX, WriteMarks};
 use ensue_protocol::SnapshotReads;
@@ -32,6 +33,8 @@ pub(crate) struct Run {
     commands: usize,
     writes: WriteMarks,
     latest: &'static str,
+    /// A command among them may take long.
+    may_be_slow: bool,
     /// It is one command, which may wait.
     blocking: Option<Box<Blocking>>,
 }
@@ -65,6 +68,7 @@ impl Run {
                     commands: 0,
                     writes: WriteMarks::default(),
                     latest: spec.name,
+                    may_be_slow: false,
                     blocking: None,
                 }),
                 // One command may be longer, and then travels alone.
@@ -76,6 +80,7 @@ impl Run {
             }
             run.commands += 1;
             run.latest = spec.name;
+            run.may_be_slow |= !SlowLog::is_constant(spec);
             if blocks {
                 run.blocking = Blocking::parse(args).map(Box::new);
                 break;
@@ -86,6 +91,16 @@ impl Run {
 
     pub(crate) fn commands(&self) -> usize {
         self.commands
+    }
+
+    /// Whether a command among them may take long.
+    pub(crate) fn may_be_slow(&self) -> bool {
+        self.may_be_slow
+    }
+
+    /// How many commands are taken out of the queue: more, if they are read as of one moment.
+    pub(crate) fn taken(&self, cx: &Cx<'_>, queue: &Queue) -> usize {
+        self.reads(cx, queue).unwrap_or(self.commands)
     }
 
     /// The name of its last command.

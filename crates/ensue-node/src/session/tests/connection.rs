@@ -96,9 +96,8 @@ fn client_commands() {
     assert_eq!(world.ask("CLIENT NO-EVICT on"), "+OK|");
     assert_eq!(world.ask("CLIENT GETREDIR"), ":-1|");
     assert_eq!(world.ask("CLIENT TRACKINGINFO"), "*6|$5|flags|*1|$3|off|$8|redirect|:-1|$8|prefixes|*0|");
-    assert_eq!(world.ask("CLIENT UNPAUSE"), "+OK|");
     assert_eq!(world.ask("CLIENT REPLY on"), "+OK|");
-    assert_eq!(world.ask("CLIENT REPLY off"), "-ERR only CLIENT REPLY ON is supported|");
+    assert_eq!(world.ask("CLIENT REPLY maybe"), "-ERR syntax error|");
     let info = world.ask("CLIENT INFO");
     assert!(info.contains(" cmd=client|info "), "{info}");
     assert!(info.contains("id=7 addr=10.0.0.1:5000 laddr=10.0.0.2:6379 fd=0 name=app "), "{info}");
@@ -108,9 +107,115 @@ fn client_commands() {
         "-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP.|"
     );
     assert_eq!(world.ask("CLIENT SETNAME"), "-ERR wrong number of arguments for 'client|setname' command|");
-    assert_eq!(world.ask("CLIENT KILL ID 99"), ":0|");
-    assert_eq!(world.ask("CLIENT KILL ID 7"), ":1|");
-    assert!(world.disconnected);
+}
+
+/// Sends a command that is carried out by both cores; the other one answers this.
+fn order(world: &mut World, command: &str, other: &str) -> String {
+    world.send(&[command]);
+    while let Some(envelope) = world.sent.pop_front() {
+        let Message::CoreQuery { request, .. } = &envelope.message else { panic!("{:?}", envelope.message) };
+        if envelope.to == envelope.from {
+            world.sessions.on_message(world.now, envelope);
+            world.drain();
+            let answer = world.sent.pop_back().expect("this core answers");
+            world.sessions.on_message(world.now, answer);
+            world.drain();
+        } else {
+            let (text, metrics) = (Bytes::copy_from_slice(other.as_bytes()), Vec::new());
+            world.answer(&envelope, 1, Message::CoreAnswer { request: *request, text, metrics });
+        }
+    }
+    world.received()
+}
+
+#[test]
+fn clients_of_all_cores_are_closed() {
+    let mut world = World::new();
+    assert_eq!(order(&mut world, "CLIENT KILL ID 99", ":0\r\n"), ":0|");
+    assert_eq!(order(&mut world, "CLIENT KILL ID 99", ":1\r\n"), ":1|");
+    assert_eq!(order(&mut world, "CLIENT KILL TYPE normal", ":4\r\n"), ":4|");
+    assert_eq!(order(&mut world, "CLIENT KILL 10.0.0.9:1", ":0\r\n"), "-ERR No such client|");
+    for (command, error) in [
+        ("CLIENT KILL ID 0", "-ERR client-id should be greater than 0|"),
+        ("CLIENT KILL TYPE wrong", "-ERR Unknown client type 'wrong'|"),
+        ("CLIENT KILL SKIPME maybe", "-ERR syntax error|"),
+        ("CLIENT KILL ID 1 ADDR", "-ERR syntax error|"),
+        ("CLIENT KILL USER bob", "-ERR No such user 'bob'|"),
+        ("CLIENT UNBLOCK 1 NOW", "-ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR|"),
+    ] {
+        assert_eq!(world.ask(command), error);
+    }
+    assert_eq!(order(&mut world, "CLIENT KILL ID 7 SKIPME no", ":0\r\n"), ":1|");
+    assert!(world.disconnected, "it has its answer first");
+}
+
+#[test]
+fn a_pause_holds_back_what_it_is_for_until_it_ends() {
+    let mut world = World::new();
+    let (get, set) = (format!("GET {}", key(0, 0)), format!("SET {} v", key(0, 0)));
+    assert_eq!(order(&mut world, "CLIENT PAUSE 1000 WRITE", "+OK\r\n"), "+OK|");
+    world.send(&[&get]);
+    world.executed(vec![bulk("v")]);
+    assert_eq!(world.received(), "$1|v|");
+    world.send(&[&set]);
+    assert!(world.sent.is_empty());
+    world.pass_ms(1_001);
+    world.executed(vec![Reply::OK]);
+    assert_eq!(world.received(), "+OK|");
+
+    assert_eq!(order(&mut world, "CLIENT PAUSE 1000", "+OK\r\n"), "+OK|");
+    world.send(&[&get, "PING"]);
+    assert_eq!((world.received().as_str(), world.sent.len()), ("", 0));
+    world.pass_ms(500);
+    assert_eq!(world.received(), "");
+    world.pass_ms(501);
+    world.executed(vec![bulk("v")]);
+    assert_eq!(world.received(), "$1|v|+PONG|");
+    assert_eq!(world.ask("CLIENT PAUSE x"), "-ERR timeout is not an integer or out of range|");
+    assert_eq!(world.ask("CLIENT PAUSE 1 SOME"), "-ERR CLIENT PAUSE mode must be WRITE or ALL|");
+}
+
+#[test]
+fn answers_that_a_client_does_not_want() {
+    let mut world = World::new();
+    world.send(&["CLIENT REPLY SKIP", "PING", "PING"]);
+    assert_eq!(world.received(), "+PONG|");
+    world.send(&["CLIENT REPLY OFF", "PING", "CLIENT REPLY SKIP", "PING", "CLIENT REPLY ON", "ECHO a"]);
+    assert_eq!(world.received(), "+OK|$1|a|");
+    assert_eq!(world.answered, 9, "those that were not sent count");
+}
+
+#[test]
+fn parameters_are_set_in_all_cores() {
+    let mut world = World::new();
+    assert_eq!(order(&mut world, "CONFIG SET hz 20 slowlog-max-len 5", "+OK\r\n"), "+OK|");
+    assert_eq!(world.ask("CONFIG GET hz"), "*2|$2|hz|$2|20|");
+    assert_eq!(world.ask("CONFIG SET appendonly yes"), "+OK|");
+    let failed =
+        "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - can't set immutable config|";
+    assert_eq!(world.ask("CONFIG SET appendonly no"), failed);
+}
+
+#[test]
+fn slow_commands_are_kept() {
+    let mut world = World::new();
+    assert_eq!(
+        order(&mut world, "CONFIG SET slowlog-log-slower-than 100 slowlog-max-len 2", "+OK\r\n"),
+        "+OK|"
+    );
+    for (command, took_us) in [("ECHO fast", 99), ("ECHO a", 100), ("ECHO b", 200), ("ECHO c", 300)] {
+        world.ask(command);
+        world.sessions.on_turn_end(world.now, took_us);
+    }
+    let entry = |id: u8, took_us: u16, word: &str| {
+        format!("*6|:{id}|:1700000000|:{took_us}|*2|$4|ECHO|$1|{word}|$13|10.0.0.1:5000|$0||")
+    };
+    let entries = format!("*2|{}{}", entry(2, 300, "c"), entry(1, 200, "b"));
+    assert_eq!(order(&mut world, "SLOWLOG GET", "*0\r\n"), entries);
+    assert_eq!(order(&mut world, "SLOWLOG LEN", ":3\r\n"), ":5|");
+    assert_eq!(order(&mut world, "SLOWLOG RESET", "+OK\r\n"), "+OK|");
+    assert_eq!(order(&mut world, "SLOWLOG GET -1", "*0\r\n"), "*0|");
+    assert_eq!(world.ask("SLOWLOG GET -2"), "-ERR count should be greater than or equal to -1|");
 }
 
 #[test]

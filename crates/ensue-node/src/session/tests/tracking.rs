@@ -10,6 +10,7 @@ fn changed(world: &mut World, key: Option<&str>, writer: Option<SessionId>) {
     let from = Address::Partition { datacenter: DatacenterId(0), partition: PartitionId(0) };
     let to = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
     world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });
+    world.sessions.on_quiet();
     world.drain();
 }
 

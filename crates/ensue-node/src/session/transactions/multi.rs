@@ -182,7 +182,7 @@ impl Multi {
 fn is_alone(spec: &CommandSpec) -> bool {
     let name = spec.name;
     matches!(spec.route, Route::Everywhere | Route::Rename)
-        || matches!(name, "info" | "config" | "pubsub")
+        || matches!(name, "client" | "config" | "function" | "info" | "pubsub" | "script" | "slowlog")
         || is_publishing(spec)
 }
 
@@ -218,13 +218,14 @@ fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply
         | (_, "ping" | "echo" | "time" | "unwatch") => {
             return None;
         }
-        (_, "config") if !args[1].eq_ignore_ascii_case(b"get") => "only CONFIG GET can be queued",
+        (_, "cluster" | "command" | "lolwut" | "readonly" | "readwrite") => return None,
         _ if is_alone(spec) => return None,
         (_, "select") if contexts.named_by_select(args) == Some(contexts.selected()) => return None,
         (_, "select") => "a transaction stays within one keyspace",
         (_, "causal") => "a transaction has one causal past",
         _ => {
-            "only commands on keys and keyspaces, PUBLISH, PING, ECHO, TIME, INFO and CONFIG GET can be queued"
+            "only commands on keys and keyspaces, about the server and its clients, PUBLISH, PING, ECHO and TIME can be \
+             queued"
         }
     };
     let words = format!("ERR {} inside MULTI is refused: {reason}", spec.name.to_uppercase());

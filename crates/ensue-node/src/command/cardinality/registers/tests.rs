@@ -18,6 +18,12 @@ fn layouts() {
         let dense = registers.write(Encoding::Dense);
         assert_eq!(dense.len(), HEADER_BYTES + DENSE_BYTES);
         assert_eq!(Registers::read(&dense), Ok((registers.clone(), Encoding::Dense)));
+        assert!(is_dense(&dense) && !is_dense(&text[..HEADER_BYTES]));
+        let mut changed = dense.to_vec();
+        let rises = add_to_dense(&mut changed, b"one more");
+        let mut expected = registers.clone();
+        assert_eq!(expected.add(b"one more"), rises);
+        assert_eq!(changed, expected.write(Encoding::Dense));
     }
 }
 

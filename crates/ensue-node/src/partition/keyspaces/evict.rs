@@ -1,0 +1,126 @@
+//! Eviction: rows that are deleted because memory is short, as `maxmemory-policy` says.
+//!
+//! A row is evicted by a delete of this datacenter, which is logged and replicated as that of any client is: it removes
+//! what was seen here, and loses against every concurrent write. Which row it is comes from a sample, as in Redis. A
+//! row that a transaction writes is passed over, and so is one with a home elsewhere: only its home evicts it.
+//!
+//! What is evicted takes some memory until every datacenter has had it, so evictions lag behind: until then memory may
+//! pass the bound by an eighth before writes are refused.
+
+use super::Keyspaces;
+use super::accesses::Policy;
+use crate::command::{Fingerprint, events};
+use crate::evaluate::Evaluation;
+use crate::partition::cx::Cx;
+use crate::partition::others::Others;
+use bytes::Bytes;
+use ensue_protocol::Choice;
+use ensue_resp::CommandSpec;
+use ensue_store::cell::Write;
+use ensue_store::view::View;
+use ensue_types::{Args, Context, KeyspaceId, LogicalTime};
+
+/// Rows that one command may have evicted.
+const EVICTED_MAX: usize = 16;
+/// Rows that are looked at for each that is evicted, and draws until so many are found.
+const SAMPLES: usize = 5;
+const DRAWS: u64 = 40;
+
+impl Keyspaces {
+    /// Notes that the keys of a command are used, where the policy wants to know.
+    pub(in crate::partition) fn note_uses(
+        &mut self,
+        cx: &Cx,
+        keyspace: KeyspaceId,
+        spec: &CommandSpec,
+        args: &Args,
+    ) {
+        if self.accesses.are_kept() {
+            for key in ensue_resp::keys(spec, args) {
+                self.accesses.on_use(keyspace, key, cx.now.monotonic_us);
+            }
+        }
+    }
+
+    /// Evicts rows until memory is below its bound, or enough were evicted for one command.
+    pub(in crate::partition) fn make_room(&mut self, cx: &mut Cx, others: &mut Others) {
+        if !self.is_full() || !self.accesses.policy().evicts() {
+            return;
+        }
+        for _ in 0..EVICTED_MAX {
+            let Some((keyspace, key)) = self.victim(cx) else { return };
+            self.evict(cx, others, keyspace, &key);
+            if !self.is_full() {
+                return;
+            }
+        }
+    }
+
+    /// Of some rows the one that the policy has go first.
+    fn victim(&mut self, cx: &mut Cx) -> Option<(KeyspaceId, Bytes)> {
+        let at = cx.tick();
+        let counts: Vec<usize> = self.keyspaces.iter().map(|rows| rows.rows_count()).collect();
+        let all: usize = counts.iter().sum();
+        let mut samples = Vec::new();
+        for draw in 0..DRAWS {
+            let drawn = Fingerprint::new().word(at.0).word(draw).finish();
+            let mut place = (drawn % all.max(1) as u64) as usize;
+            for (number, count) in counts.iter().enumerate() {
+                if place < *count {
+                    let keyspace = KeyspaceId(number as u8);
+                    samples.extend(self.candidate(cx, keyspace, place, (at, drawn)));
+                    break;
+                }
+                place -= count;
+            }
+            if samples.len() == SAMPLES {
+                break;
+            }
+        }
+        samples.into_iter().min_by_key(|(rank, ..)| *rank).map(|(_, keyspace, key)| (keyspace, key))
+    }
+
+    /// A row by its place, if it may be evicted, with its rank: the lowest goes first.
+    fn candidate(
+        &self,
+        cx: &Cx,
+        keyspace: KeyspaceId,
+        place: usize,
+        (at, drawn): (LogicalTime, u64),
+    ) -> Option<(u64, KeyspaceId, Bytes)> {
+        let policy = self.accesses.policy();
+        let row = self.keyspaces[usize::from(keyspace.0)].nth_row(place)?;
+        crate::evaluate::shown_kind(row, at, View::Newest)?;
+        let deadline = row.deadline_at(View::Newest).ok().flatten();
+        if policy.is_of_volatile() && deadline.is_none() {
+            return None;
+        }
+        let key = Bytes::copy_from_slice(row.key());
+        if self.order.is_busy(keyspace, &key) || cx.is_home_elsewhere(keyspace, &key) {
+            return None;
+        }
+        let rank = match policy {
+            Policy::VolatileTtl => deadline.unwrap_or(u64::MAX),
+            Policy::AllRandom | Policy::VolatileRandom | Policy::None => drawn,
+            _ => self.accesses.rank(keyspace, &key, cx.now.monotonic_us),
+        };
+        Some((rank, keyspace, key))
+    }
+
+    fn evict(&mut self, cx: &mut Cx, others: &mut Others, keyspace: KeyspaceId, key: &Bytes) {
+        let at = cx.tick();
+        let (stamp, operation) = (cx.stamp(at), cx.next_operation());
+        let write = Write { stamp, at, operation, dependencies: None };
+        let mut writer = cx.writer(keyspace, write, &Choice::Newest);
+        let mut evaluation = Evaluation::writing(self.keyspace(keyspace), &mut writer, View::Newest);
+        let written = evaluation.written_count();
+        // Too large to be deleted at once: another one goes.
+        let is_gone = evaluation.clear_row(key, |_| true).is_ok();
+        if let Some(before) = written {
+            events::name_evicted(&mut evaluation, before);
+        }
+        let observed = evaluation.observed;
+        self.log_write(cx, others, &mut Context::default(), keyspace, stamp, (writer.changes, observed));
+        self.evicted += u64::from(is_gone);
+    }
+}

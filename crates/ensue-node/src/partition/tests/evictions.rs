@@ -1,0 +1,98 @@
+//! Rows that are evicted: which, when, and that they lose against nobody.
+
+use super::pops::Clients;
+use super::receive_columns;
+use ensue_types::{Column, Position};
+
+/// What is left of a row that was evicted is small beside it: the other datacenter never says that it has had it.
+const VALUE_BYTES: usize = 20_000;
+
+fn set_policy(clients: &mut Clients, policy: &str) {
+    let set = format!("CONFIG SET maxmemory 2000000 maxmemory-policy {policy}");
+    assert_eq!(clients.ask(9, &set), "+OK|");
+}
+
+/// Sets keys of this beginning, with what follows the value; how many were refused.
+fn fill(clients: &mut Clients, prefix: &str, options: &str) -> usize {
+    let value = "v".repeat(VALUE_BYTES);
+    let mut refused = 0;
+    for number in 0..300 {
+        let answer = clients.ask(9, &format!("SET {prefix}{number} {value}{options}"));
+        refused += usize::from(answer.starts_with("-OOM"));
+        clients.pass_ms(10);
+    }
+    refused
+}
+
+fn count(clients: &mut Clients, pattern: &str) -> usize {
+    let keys = clients.ask(9, &format!("KEYS {pattern}"));
+    let count = keys.split('|').next().and_then(|header| header.strip_prefix('*'));
+    count.and_then(|count| count.parse().ok()).expect("an array")
+}
+
+#[test]
+fn rows_are_evicted_and_no_write_is_refused() {
+    // Where versions are kept, what is evicted stays in memory until it is stable.
+    for protocol in ["eiger", "cops", "eventual", "log"] {
+        let mut clients = Clients::new(protocol);
+        set_policy(&mut clients, "allkeys-random");
+        assert_eq!(fill(&mut clients, "k", ""), 0, "{protocol}");
+        let left = count(&mut clients, "k*");
+        assert!((20..110).contains(&left), "{protocol}: {left} of 300");
+    }
+}
+
+#[test]
+fn without_a_policy_writes_are_refused() {
+    let mut clients = Clients::new("eiger");
+    set_policy(&mut clients, "noeviction");
+    let refused = fill(&mut clients, "k", "");
+    assert!(refused > 150, "{refused}");
+    assert_eq!(count(&mut clients, "k*"), 300 - refused);
+}
+
+#[test]
+fn volatile_policies_leave_what_has_no_deadline() {
+    for policy in ["volatile-ttl", "volatile-lru", "volatile-lfu", "volatile-random"] {
+        let mut clients = Clients::new("eiger");
+        for number in 0..20 {
+            clients.ask(9, &format!("SET kept{number} {}", "v".repeat(VALUE_BYTES)));
+        }
+        set_policy(&mut clients, policy);
+        assert_eq!(fill(&mut clients, "k", " EX 1000"), 0, "{policy}");
+        assert_eq!(count(&mut clients, "kept*"), 20, "{policy}");
+        assert!(fill(&mut clients, "more", "") > 150, "{policy}: what has no deadline is refused in the end");
+    }
+}
+
+#[test]
+fn what_is_used_stays() {
+    for policy in ["allkeys-lru", "allkeys-lfu"] {
+        let mut clients = Clients::new("eiger");
+        set_policy(&mut clients, policy);
+        let value = "v".repeat(VALUE_BYTES);
+        clients.ask(9, &format!("SET used {value}"));
+        for number in 0..300 {
+            clients.ask(9, &format!("SET k{number} {value}"));
+            clients.ask(9, "GET used");
+            clients.pass_ms(200);
+        }
+        assert_eq!(clients.ask(9, "EXISTS used"), ":1|", "{policy}");
+    }
+}
+
+#[test]
+fn an_eviction_loses_against_a_write_that_it_had_not_seen() {
+    let mut clients = Clients::new("eiger");
+    clients.ask(9, &format!("SET x {}", "v".repeat(VALUE_BYTES)));
+    set_policy(&mut clients, "allkeys-random");
+    let mut number = 0;
+    while clients.ask(9, "EXISTS x") == ":1|" {
+        clients.ask(9, &format!("SET k{number} {}", "v".repeat(VALUE_BYTES)));
+        number += 1;
+        assert!(number < 5_000, "it is never drawn");
+    }
+    receive_columns(&mut clients.0, Position(1), &[(Column::Text, b"far")]);
+    clients.pass_ms(10);
+    assert_eq!(clients.ask(9, "GET x"), "$3|far|");
+}

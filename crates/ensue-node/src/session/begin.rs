@@ -1,0 +1,97 @@
+//! What a session looks at before a command begins: whether it has to wait, what has to be told before, and what is to
+//! be noted of it.
+
+use super::admin::client::Client;
+use super::causal::shared;
+use super::commands::batch::Run;
+use super::commands::queue::Queue;
+use super::connection::{Life, Parts};
+use super::cx::Cx;
+use super::homes::{self, Place};
+use super::pause;
+use super::plan::{Plan, scripts};
+use bytes::Bytes;
+use ensue_resp::{CommandSpec, Flags, Route};
+use ensue_types::{Args, KeyspaceId};
+
+/// The keyspace in which the next command waits for what the session did at a home of keys, or, at a home, for the past
+/// of a session elsewhere. What goes to a home waits there.
+pub(super) fn awaited(cx: &Cx<'_>, session: &Parts) -> Option<KeyspaceId> {
+    let first = cx.contexts.first_awaited()?;
+    let args = session.queue.front().filter(|args| shared::uses_context(args, session.multi.is_some()))?;
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name))?;
+    let (place, is_about_all) = match &session.multi {
+        Some(multi) => {
+            let place = homes::place(cx.core, cx.contexts, multi.commands());
+            (place, multi.specs().into_iter().any(homes::is_about_all_keyspaces))
+        }
+        None => {
+            let place = homes::place(cx.core, cx.contexts, [(spec, args)]);
+            (place, homes::is_about_all_keyspaces(spec))
+        }
+    };
+    match place {
+        Place::Away(_) => None,
+        _ if is_about_all => Some(first),
+        _ => cx.contexts.awaited(cx.keyspace()).map(|_| cx.keyspace()),
+    }
+}
+
+/// Notes a command that may turn out to be slow, and the keys that it reads if its client is told of changes.
+pub(super) fn note(cx: &mut Cx<'_>, client: &Client, spec: &'static CommandSpec, args: &Args) {
+    cx.core.note_slow(spec, args, client.address(), client.name());
+    if spec.route != Route::Session {
+        note_reads(cx, std::iter::once((spec, args)));
+    }
+}
+
+/// The same of the commands that are taken out of the queue together.
+pub(super) fn note_run(cx: &mut Cx<'_>, client: &Client, queue: &Queue, run: &Run) {
+    if !run.may_be_slow() && !cx.core.notes_all() {
+        return;
+    }
+    for args in queue.iter().take(run.taken(cx, queue)) {
+        if let Some(spec) = args.first().and_then(|name| ensue_resp::lookup(name)) {
+            note(cx, client, spec, args);
+        }
+    }
+}
+
+/// Notes which keys a client reads that is told of changes, before they are read.
+pub(super) fn note_reads<'c>(
+    cx: &mut Cx<'_>,
+    commands: impl Iterator<Item = (&'static CommandSpec, &'c Args)>,
+) {
+    let client = cx.requests.session();
+    if cx.core.tracking.is_empty() || !cx.core.tracking.notes_next(client) {
+        return;
+    }
+    for (spec, args) in commands {
+        if spec.flags.contains(Flags::READONLY) || spec.route == Route::Script {
+            cx.core.note_reads(client, ensue_resp::keys(spec, args));
+        }
+    }
+}
+
+/// For how long the next command of a client is held back by a pause, if it is.
+pub(super) fn paused_ms(cx: &Cx<'_>, session: &Parts) -> Option<u64> {
+    let remaining_ms = |writes| cx.core.pause.remaining_ms(cx.now, writes);
+    remaining_ms(true)?;
+    let spec = session.queue.front()?.first().and_then(|name| ensue_resp::lookup(name));
+    let writes = spec.is_some_and(|spec| match (&session.multi, spec.name) {
+        (Some(multi), "exec") => multi.specs().into_iter().any(pause::counts_as_write),
+        _ => pause::counts_as_write(spec),
+    });
+    remaining_ms(writes).filter(|_| session.life == Life::Open)
+}
+
+/// What tells all partitions of the script of a command, if they need not know it.
+pub(super) fn unknown_script(cx: &Cx<'_>, args: &Args) -> Option<Plan> {
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name))?;
+    let is_new = scripts::has_text(spec.name)
+        && ensue_resp::check_arity(spec, args.len())
+        && !cx.core.scripts.contains(&args[1])
+        && !cx.protocol().needs().branches;
+    let load = || vec![Bytes::from_static(b"script"), Bytes::from_static(b"load"), args[1].clone()];
+    is_new.then(|| scripts::load(cx.core.partitions(), &load()))
+}

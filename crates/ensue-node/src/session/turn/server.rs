@@ -1,0 +1,70 @@
+//! Commands about the server, its clients, or what it knows of scripts: which part answers them.
+
+use super::Turn;
+use crate::session::admin::debug::Debugged;
+use crate::session::admin::{client, cluster_query, config, debug, order};
+use crate::session::exchange::{Exchange, Then};
+use crate::session::pause::Paused;
+use crate::session::plan::{Plan, functions, scripts};
+use ensue_types::{Args, Reply};
+
+/// A command about the server, its clients or what it knows of scripts.
+pub(super) fn server_command(turn: &mut Turn<'_>, name: &str, args: &Args) {
+    let (cx, session) = (&mut turn.cx, &mut *turn.session);
+    let planned = match name {
+        "client" => match client::reply_mode(args) {
+            Some(muted) => {
+                session.replies.mute(muted);
+                Err(Reply::OK)
+            }
+            None => {
+                let activity = session.activity(cx.keyspace(), &cx.core.channels);
+                let step = session.client.on_client_command(cx, activity, args);
+                return turn.follow(step);
+            }
+        },
+        "config" => {
+            let step = config::on_command(cx, args);
+            return turn.follow(step);
+        }
+        "debug" => return debug_command(turn, args),
+        "function" => functions::admin(cx.core.partitions(), args),
+        "info" => {
+            let step = cluster_query::info(cx, args);
+            return turn.follow(step);
+        }
+        "script" => scripts::admin(cx.core.partitions(), args),
+        _ => {
+            let step = order::slow_log(cx, args);
+            return turn.follow(step);
+        }
+    };
+    match planned {
+        Err(reply) => turn.reply(&reply),
+        Ok(plan) => {
+            turn.cx.requests.ask(1);
+            turn.execute(plan, Then::Answer);
+        }
+    }
+}
+
+/// `DEBUG`.
+fn debug_command(turn: &mut Turn<'_>, args: &Args) {
+    let (cx, session) = (&mut turn.cx, &mut *turn.session);
+    match debug::on_command(&cx.core.config.directives, session.client.origin(), args) {
+        Debugged::Answered(reply) => turn.reply(&reply),
+        Debugged::Raw(bytes) => session.replies.push_raw(bytes),
+        Debugged::Object(key) => {
+            cx.requests.ask(1);
+            let plan = Plan::of_object(cx.spread(), key);
+            turn.execute(plan, Then::Debug);
+        }
+        Debugged::Sleeps(ms) => {
+            cx.core.on_slept(cx.now, ms);
+            cx.core.pause.begin(cx.now, Paused::All, ms);
+            cx.requests.ask(1);
+            cx.begin(0, ms);
+            session.exchange = Exchange::Paused(Some(Reply::OK));
+        }
+    }
+}
