@@ -195,7 +195,7 @@ impl Node {
             self.finish_stopping();
         }
         self.sessions.on_quiet();
-        self.gather();
+        self.gather_from_sessions();
     }
 
     /// Nobody but the partition itself has anything to say after that.

@@ -156,6 +156,8 @@ const SESSION: Table = Table {
         "Check",
         "Counted",
         "Findings",
+        "Kill",
+        "Options",
         "Group",
         "Published",
         "Publisher",

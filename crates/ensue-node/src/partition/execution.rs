@@ -125,7 +125,7 @@ impl Executor<'_> {
             let now = self.cx.promise();
             let stability = times.stability(self.cx, now);
             let is_merged = !self.keyspaces.keyspace(keyspace).keeps_versions();
-            let is_stable = times.stable.at(written.datacenter) >= written.time;
+            let is_stable = times.stable().at(written.datacenter) >= written.time;
             let seen = match written.datacenter == self.cx.datacenter || is_merged || is_stable {
                 true => SeenBy::All,
                 false => match self.cx.protocol(keyspace).choose(&mut Causes::default(), &stability) {
@@ -135,6 +135,6 @@ impl Executor<'_> {
             };
             self.reads.changes.on_written(self.cx, keyspace, written, seen);
         }
-        self.reads.changes.on_stable(self.cx, &self.others.stable_time.times.stable);
+        self.reads.changes.on_stable(self.cx, self.others.stable_time.times.stable());
     }
 }
