@@ -21,6 +21,7 @@ pub mod options;
 mod process;
 pub mod shape;
 pub mod traffic;
+pub mod work;
 
 use crate::oracle::said::Said;
 use crate::oracle::staleness::Staleness;
@@ -35,6 +36,7 @@ use crate::world::network::Network;
 use crate::world::options::Options;
 use crate::world::shape::{ProcessId, Site};
 use crate::world::traffic::Traffic;
+use crate::world::work::Processors;
 use ensue_node::{Node, Trace, TransactionStep};
 use ensue_types::{Args, DatacenterId, PartitionId, SessionId};
 use ensue_wire::handshake::VersionRange;
@@ -179,6 +181,8 @@ pub struct World {
     pub said: Said,
     /// What nodes cost, in a comparison.
     pub stopwatch: Option<Stopwatch>,
+    /// What keeps cores busy, in a comparison: without it, and without a fault, an input takes no time.
+    pub work: Option<Processors>,
     /// After so many events the world is one without end.
     pub events_max: u64,
     now: u64,
@@ -250,6 +254,7 @@ impl World {
             traffic: None,
             said: Said::default(),
             stopwatch: None,
+            work: None,
             events_max: EVENTS_MAX,
             now: 0,
             queue: Queue::default(),

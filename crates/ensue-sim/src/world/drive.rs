@@ -42,13 +42,20 @@ impl World {
         self.now >= core.busy_until && core.pending.is_empty()
     }
 
-    /// An input was taken: a slow core is busy with it for a while.
+    /// An input was taken: a slow core is busy with it for a while, and so is one whose work has a price.
     fn spend(&mut self, site: Site) {
+        let work_us = self.work.as_mut().map_or(0, |work| work.begin_us(site));
         let core = &mut self.cores[site.0];
-        if core.cost_us > 0 && core.node.is_some() {
-            let until = core.busy_until.max(self.now) + core.cost_us;
+        let cost_us = core.cost_us + work_us;
+        if cost_us > 0 && core.node.is_some() {
+            let until = core.busy_until.max(self.now) + cost_us;
             self.occupy(site, until);
         }
+    }
+
+    /// When what a core says now leaves it: when the work before it is done.
+    fn said_at(&self, site: Site) -> u64 {
+        self.now + self.work.as_ref().map_or(0, |work| work.lag_us(site))
     }
 
     /// The core takes nothing until then.
@@ -134,9 +141,10 @@ impl World {
     pub(super) fn give(&mut self, site: Site, input: Input) {
         let now = self.clock_of(site);
         let Some(node) = self.cores[site.0].node.as_mut() else { return };
-        match &mut self.stopwatch {
-            Some(stopwatch) => stopwatch.time(|| node.on_input(now, input)),
-            None => node.on_input(now, input),
+        match (&mut self.stopwatch, &mut self.work) {
+            (Some(stopwatch), _) => stopwatch.time(|| node.on_input(now, input)),
+            (None, Some(work)) => work.take(site, &input).give(node, now, input),
+            (None, None) => node.on_input(now, input),
         }
         self.drain(site);
         let longest = self.options.turn_us_max;
@@ -152,11 +160,12 @@ impl World {
     fn end_turn(&mut self, site: Site) {
         let now = self.clock_of(site);
         let Some(node) = self.cores[site.0].node.as_mut() else { return };
-        match &mut self.stopwatch {
-            Some(stopwatch) => stopwatch.time(|| node.on_input(now, Input::TurnEnd)),
-            None => node.on_input(now, Input::TurnEnd),
+        match (&mut self.stopwatch, &mut self.work) {
+            (Some(stopwatch), _) => stopwatch.time(|| node.on_input(now, Input::TurnEnd)),
+            (None, Some(work)) => work.take(site, &Input::TurnEnd).give(node, now, Input::TurnEnd),
+            (None, None) => node.on_input(now, Input::TurnEnd),
         }
-        if self.options.seed % INVARIANTS_EVERY == 0 && self.stopwatch.is_none() {
+        if self.options.seed % INVARIANTS_EVERY == 0 && self.stopwatch.is_none() && self.work.is_none() {
             node.check_invariants();
         }
         self.cores[site.0].turn_open = false;
@@ -199,14 +208,17 @@ impl World {
                 self.said.on_send(self.boot_of(from), &envelope);
             }
         }
-        self.check_admission(from, to, &envelope);
+        // Worlds with prices are large, and compare; others have looked at the same messages.
+        if self.work.is_none() {
+            self.check_admission(from, to, &envelope);
+        }
         self.note_acknowledgement(&envelope);
         let lie = self.lie(from, to, &envelope);
         lie.into_iter().chain([envelope]).for_each(|envelope| self.dispatch(from, to, envelope));
     }
 
     fn dispatch(&mut self, from: Site, to: Site, envelope: Envelope) {
-        if let Some((at, epoch)) = self.network.send(self.now, from, to) {
+        if let Some((at, epoch)) = self.network.send(self.said_at(from), from, to) {
             let boot = self.boot_of(to);
             self.queue.push(at, Event::Deliver { from, to, boot, epoch, envelope: Box::new(envelope) });
         }
@@ -315,10 +327,11 @@ impl World {
     }
 
     fn reach_client(&mut self, site: Site, session: SessionId) -> Option<(ConnectionId, u64)> {
+        let said_at = self.said_at(site);
         let delay = self.cores[site.0].client_links.between(5, 60);
         let id = *self.sessions.get(&(site, session))?;
         let connection = self.connections.get_mut(&id)?;
-        let at = connection.last_to_client.max(self.now + delay);
+        let at = connection.last_to_client.max(said_at + delay);
         connection.last_to_client = at;
         Some((id, at))
     }

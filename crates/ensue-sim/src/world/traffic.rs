@@ -4,11 +4,9 @@
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout::{decode_entry, previous_bytes};
 use ensue_types::{Causes, DatacenterId, Effect, PartitionId, Position, RowEffect, Stamp};
-use ensue_wire::{Address, Envelope, Message};
+use ensue_wire::{Address, Envelope, Message, codec};
 use std::collections::BTreeMap;
 use std::fmt;
-
-const VALUE_BYTES: usize = 64;
 
 /// A key: one of those that everybody uses, or that of one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,9 +46,9 @@ impl WriteNumber {
         text.split('.').next()?.parse().ok().map(WriteNumber)
     }
 
-    /// The value that it writes.
-    pub fn value(self) -> String {
-        format!("{:.<VALUE_BYTES$}", self.0)
+    /// The value that it writes, of so many bytes unless the number alone has more.
+    pub fn value(self, bytes: usize) -> String {
+        format!("{:.<bytes$}", self.0)
     }
 }
 
@@ -85,6 +83,11 @@ pub struct Counts {
     pub all: Messages,
     /// Updates, each counted once however many datacenters it goes to.
     pub updates: u64,
+    /// The entries of updates, whole.
+    pub update_bytes: u64,
+    /// Everything that passes between datacenters, and what is said of times alone, as frames.
+    pub between_bytes: u64,
+    pub time_bytes: u64,
     pub dependency_bytes: u64,
     /// What says which version each update replaced, where it is asked for.
     pub previous_bytes: u64,
@@ -159,6 +162,7 @@ impl Traffic {
             self.stamps.insert(number, entry.stamp);
             if self.is_counting {
                 self.counts.updates += 1;
+                self.counts.update_bytes += bytes.len() as u64;
                 self.counts.dependency_bytes += entry.dependencies.encoded_bytes() as u64;
                 self.counts.previous_bytes += previous_bytes(&entry) as u64;
                 if let Some(dependencies) = dependencies(&entry) {
@@ -184,6 +188,10 @@ impl Traffic {
 
     fn count_message(&mut self, envelope: &Envelope) {
         self.counts.all.add(envelope);
+        let is_between = envelope.from.datacenter() != envelope.to.datacenter();
+        if is_between {
+            self.counts.between_bytes += frame_bytes(envelope);
+        }
         match envelope.message {
             Message::CheckDependencies { .. } => {
                 self.counts.questions += 1;
@@ -194,9 +202,21 @@ impl Traffic {
             | Message::AskTime
             | Message::AwaitTimes { .. }
             | Message::StabilizationReport { .. }
-            | Message::Stable { .. } => self.counts.times.add(envelope),
+            | Message::Stable { .. } => {
+                self.counts.times.add(envelope);
+                self.counts.time_bytes += frame_bytes(envelope);
+            }
             _ => {}
         }
+    }
+}
+
+/// How many bytes a message has on a link, whether it goes over one or not.
+fn frame_bytes(envelope: &Envelope) -> u64 {
+    let mut frame = Vec::new();
+    match codec::encode(envelope, &mut frame) {
+        Ok(_) => frame.len() as u64,
+        Err(_) => 0,
     }
 }
 
