@@ -3,6 +3,8 @@
 //! A count is the same in every run of one build, whatever else the machine does. Another compiler makes other code, so
 //! counts are only compared where the compiler is the recorded one.
 
+mod inputs;
+
 use crate::gate::target;
 use crate::steps::{Log, Outcome, cargo};
 use anyhow::{Context, Result, bail};
@@ -26,12 +28,14 @@ struct Count {
     instructions: u64,
 }
 
-/// `cargo xtask instructions`, which compares, and with `--record` writes down what it has counted.
+/// `cargo xtask instructions`, which compares, and with `--record` writes down what it has counted; `--inputs` counts and
+/// records kinds of inputs instead.
 pub fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let records = match arguments {
         [] => false,
         [word] if word == "--record" => true,
-        _ => bail!("`instructions` takes no argument but --record"),
+        [word] if word == "--inputs" => return inputs::run(root, &compiler(root)?),
+        _ => bail!("`instructions` takes no argument but --record, or --inputs"),
     };
     let counts = count(root, &mut Log::Through)?;
     let compiler = compiler(root)?;

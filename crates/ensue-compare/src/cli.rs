@@ -149,13 +149,13 @@ pub(super) fn median(mut numbers: Vec<f64>) -> f64 {
 }
 
 /// Processor time of this thread: others on the machine take none of it.
-pub(super) fn thread_ns() -> u64 {
+pub fn thread_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// What reading that clock takes: the least of many times.
-pub(super) fn reading_ns() -> u64 {
+pub fn reading_ns() -> u64 {
     (0..10_000).map(|_| thread_ns()).map(|before| thread_ns() - before).min().unwrap_or(0)
 }
 

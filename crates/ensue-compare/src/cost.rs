@@ -54,6 +54,12 @@ impl Cost {
         [checks.within, times.within, checks.between + times.between].map(|number| self.per_update(number))
     }
 
+    /// Of the bytes of updates, so many of a hundred describe their pasts.
+    pub fn metadata_percent(&self) -> f64 {
+        100.0 * (self.counts.dependency_bytes + self.counts.previous_bytes) as f64
+            / self.counts.update_bytes.max(1) as f64
+    }
+
     /// Dependencies an update, where they are a list.
     pub fn dependencies(&self) -> Option<f64> {
         let all_are_lists = self.counts.lists == self.counts.updates;

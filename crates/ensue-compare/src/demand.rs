@@ -9,14 +9,33 @@ pub enum Draw {
     /// By the usual benchmark's exponent: some keys are asked for all the time.
     Zipfian,
     Uniform,
+    /// COPS, section 6.3: each client has a group of so many keys, and chooses a group by a normal distribution of this
+    /// variance, in thousandths, around its own. The groups stand in a circle.
+    Groups {
+        keys: usize,
+        variance_milli: u64,
+    },
 }
 
 /// What is asked of everybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     pub name: &'static str,
-    /// How many `GET`s there are for each `SET`.
+    /// How many `GET`s there are for so many `SET`s and `MGET`s.
     pub gets: u64,
+    pub sets: u64,
+    pub mgets: u64,
+    pub mget_keys: usize,
+    /// Clients of each core that has some, and how many datacenters have some; the first ones.
+    pub clients: usize,
+    pub asked: u8,
+    /// Keys that are written before; groups have their own number.
+    pub keys: usize,
+    pub value_bytes: usize,
+    /// Of a thousand writes, so many are of a key of their own, for probes of visibility.
+    pub own_per_mille: u64,
+    /// Of a hundred operations on one key, so many are certainly on a partition of the client's core.
+    pub local_percent: u64,
     /// How long a client thinks between an answer and its next question, in the mean.
     pub think_ms: u64,
     pub draw: Draw,
@@ -28,9 +47,18 @@ pub struct Demand {
 }
 
 /// Some keys are asked for all the time, so that what is read has often just been written.
-const READ_HEAVY: Demand = Demand {
+pub const READ_HEAVY: Demand = Demand {
     name: "read-heavy",
     gets: 32,
+    sets: 1,
+    mgets: 1,
+    mget_keys: 4,
+    clients: 6,
+    asked: u8::MAX,
+    keys: 10_000,
+    value_bytes: 64,
+    own_per_mille: 100,
+    local_percent: 0,
     think_ms: 10,
     draw: Draw::Zipfian,
     writes_at_home: false,
@@ -78,6 +106,7 @@ impl Demand {
         let keys = match self.draw {
             Draw::Zipfian => "Zipfian keys",
             Draw::Uniform => "uniform keys",
+            Draw::Groups { .. } => "keys of groups around each client",
         };
         let place = if self.writes_at_home { ", writes in the session's own partition only" } else { "" };
         let sync = match self.append_fsync {

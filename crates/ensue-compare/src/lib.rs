@@ -11,10 +11,12 @@ pub mod demand;
 mod drawing;
 pub mod load;
 pub mod outage;
+pub mod prices;
 mod probes;
 pub mod reads;
 pub mod sites;
 pub mod table;
+pub mod trial;
 
 use cost::Cost;
 use demand::Demand;
@@ -60,6 +62,12 @@ impl Contestant {
     /// The world that everybody has to live in.
     fn world(&self, seed: u64, demand: Demand) -> World {
         let shape = Shape { datacenters: DATACENTERS, cores: 4, partitions: 4, one_process: false };
+        let delay_us = vec![vec![0, 40_000, 80_000], vec![40_000, 0, 60_000], vec![80_000, 60_000, 0]];
+        world(self.options(seed, demand, shape, delay_us))
+    }
+
+    /// A calm world of this shape, with such delays between its datacenters.
+    fn options(&self, seed: u64, demand: Demand, shape: Shape, delay_us: Vec<Vec<u64>>) -> Options {
         let mut options = Options::calm(shape, 0, ensue_sim::rules::Rules::default());
         options.seed = seed;
         options.protocol = ensue_protocol::find(self.protocol).expect("contestants are protocols that exist");
@@ -70,15 +78,19 @@ impl Contestant {
             ..ensue_node::Tuning::default()
         };
         options.links.local_us = (50, 150);
-        options.links.delay_us =
-            vec![vec![0, 40_000, 80_000], vec![40_000, 0, 60_000], vec![80_000, 60_000, 0]];
+        options.links.delay_us = delay_us;
         options.links.jitter_us = 2_000;
         options.clock.skew_ms = 1;
         options.clock.bound_ms = 1;
-        let mut world = World::new(options);
-        world.events_max = u64::MAX;
-        world
+        options
     }
+}
+
+/// A world that may go on for as long as somebody looks.
+fn world(options: Options) -> World {
+    let mut world = World::new(options);
+    world.events_max = u64::MAX;
+    world
 }
 
 /// What all others are compared with: no causality.

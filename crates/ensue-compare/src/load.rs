@@ -17,12 +17,8 @@ use ensue_sim::world::{Happening, World};
 use ensue_types::{DatacenterId, PartitionId, partition_of};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of each core.
-const CLIENTS: usize = 6;
-const KEYS: usize = 10_000;
 /// The exponent of the usual benchmark.
 const ZIPF: f64 = 0.99;
-const MGET_KEYS: usize = 4;
 /// Nodes have met by then.
 const BEGIN_US: u64 = 500_000;
 
@@ -65,6 +61,9 @@ pub struct Load {
     probes: Probes,
     pub reads: Vec<Read>,
     pub acknowledged: Vec<Acknowledged>,
+    /// From the question to the answer, of what counts: operations on one key, and on several.
+    pub single_us: Vec<u64>,
+    pub several_us: Vec<u64>,
     written_us: BTreeMap<WriteNumber, u64>,
     /// Where figures are asked for, and what was answered: at the beginning and at the end, summed over datacenters.
     surveys: BTreeMap<ConnectionId, (bool, Answers)>,
@@ -75,10 +74,11 @@ pub struct Load {
 impl Load {
     /// Clients that begin when the nodes have met: with a share of the keys each, all at once.
     pub fn new(world: &mut World, demand: Demand, watches: bool) -> Load {
-        let sites = (0..world.options.shape.sites()).map(Site);
+        let shape = world.options.shape;
+        let sites = (0..shape.sites()).map(Site).filter(|site| shape.datacenter(*site).0 < demand.asked);
         let mut clients = Vec::new();
         let mut connections = BTreeMap::new();
-        for (index, site) in sites.flat_map(|site| [site; CLIENTS]).enumerate() {
+        for (index, site) in sites.flat_map(|site| std::iter::repeat_n(site, demand.clients)).enumerate() {
             let connection = world.connect(site);
             let mut random = Random::stream(world.options.seed, &format!("client {index}"));
             connections.insert(connection, index);
@@ -99,7 +99,7 @@ impl Load {
             probes: Probes::new(clients.len()),
             clients,
             connections,
-            shares: shares_of(demand.draw),
+            shares: shares_of(demand.draw, demand.keys),
             shape: world.options.shape,
             writes: 0,
             operations: 0,
@@ -109,6 +109,8 @@ impl Load {
             is_over: false,
             reads: Vec::new(),
             acknowledged: Vec::new(),
+            single_us: Vec::new(),
+            several_us: Vec::new(),
             written_us: BTreeMap::new(),
             surveys: BTreeMap::new(),
             before: BTreeMap::new(),
@@ -182,7 +184,9 @@ impl Load {
         let operation = self.draw(index);
         let (words, keys) = match &operation {
             Operation::Get(key) => (format!("GET {key}"), vec![*key]),
-            Operation::Set(key, number) => (format!("SET {key} {}", number.value()), vec![*key]),
+            Operation::Set(key, number) => {
+                (format!("SET {key} {}", number.value(self.demand.value_bytes)), vec![*key])
+            }
             Operation::Mget(keys) => {
                 let words: Vec<String> = keys.iter().map(Key::to_string).collect();
                 (format!("MGET {}", words.join(" ")), keys.clone())
@@ -200,34 +204,74 @@ impl Load {
     /// Writes every key that is this client's to write first.
     fn load_keys(&mut self, world: &mut World, index: usize) {
         let mut commands = Vec::new();
-        for key in (index..KEYS).step_by(self.clients.len()) {
+        for key in (index..self.keys()).step_by(self.clients.len()) {
             self.writes += 1;
-            let value = WriteNumber(self.writes).value();
+            let value = WriteNumber(self.writes).value(self.demand.value_bytes);
             commands.push(args(&format!("SET {} {value}", Key::Shared(key as u64))));
         }
         self.clients[index].loading = commands.len();
         world.send(self.clients[index].connection, commands);
     }
 
+    /// How many keys there are, beside those of one write.
+    fn keys(&self) -> usize {
+        match self.demand.draw {
+            Draw::Groups { keys, .. } => keys * self.clients.len(),
+            Draw::Zipfian | Draw::Uniform => self.demand.keys,
+        }
+    }
+
     fn draw(&mut self, index: usize) -> Operation {
-        let site = self.clients[index].site;
-        let random = &mut self.clients[index].random;
-        match random.weighted(&[self.demand.gets, 1, 1]) {
-            0 => Operation::Get(shared_key(&self.shares, random)),
+        let demand = self.demand;
+        match self.clients[index].random.weighted(&[demand.gets, demand.sets, demand.mgets]) {
+            0 => {
+                let is_local = self.is_local(index);
+                Operation::Get(self.key_where(index, is_local))
+            }
             1 => {
-                let is_own = random.chance(100);
+                let is_own = self.clients[index].random.chance(demand.own_per_mille);
+                let is_local = demand.writes_at_home || self.is_local(index);
+                let site = self.clients[index].site;
                 loop {
                     self.writes += 1;
                     let key = match is_own {
                         true => Key::Own(self.writes),
-                        false => shared_key(&self.shares, random),
+                        false => self.key(index),
                     };
-                    if !self.demand.writes_at_home || is_at_home(key, site, self.shape) {
+                    if !is_local || is_at_home(key, site, self.shape) {
                         return Operation::Set(key, WriteNumber(self.writes));
                     }
                 }
             }
-            _ => Operation::Mget((0..MGET_KEYS).map(|_| shared_key(&self.shares, random)).collect()),
+            _ => Operation::Mget((0..demand.mget_keys).map(|_| self.key(index)).collect()),
+        }
+    }
+
+    /// Whether the next operation on one key is certainly on the client's own core.
+    fn is_local(&mut self, index: usize) -> bool {
+        self.demand.local_percent > 0 && self.clients[index].random.chance(10 * self.demand.local_percent)
+    }
+
+    fn key_where(&mut self, index: usize, is_local: bool) -> Key {
+        let site = self.clients[index].site;
+        loop {
+            let key = self.key(index);
+            if !is_local || is_at_home(key, site, self.shape) {
+                return key;
+            }
+        }
+    }
+
+    fn key(&mut self, index: usize) -> Key {
+        let groups = self.clients.len() as u64;
+        let random = &mut self.clients[index].random;
+        match self.demand.draw {
+            Draw::Zipfian | Draw::Uniform => shared_key(&self.shares, random),
+            Draw::Groups { keys, variance_milli } => {
+                let away = away(random, (variance_milli as f64 / 1e3).sqrt());
+                let group = (index as i64 + away).rem_euclid(groups as i64) as u64;
+                Key::Shared(group * keys as u64 + random.below(keys as u64))
+            }
         }
     }
 
@@ -258,6 +302,13 @@ impl Load {
             return Err(format!("an answer to no question: {answer}"));
         };
         self.operations += 1;
+        if self.is_counting {
+            let of_its_kind = match operation {
+                Operation::Mget(_) => &mut self.several_us,
+                Operation::Get(_) | Operation::Set(..) => &mut self.single_us,
+            };
+            of_its_kind.push(world.now() - asked_us);
+        }
         self.note(world.now(), datacenter, asked_us, &operation, &answer)?;
         world.alarm(world.now() + think_us, Alarm::Client(index));
         Ok(())
@@ -341,20 +392,29 @@ fn is_at_home(key: Key, site: Site, shape: Shape) -> bool {
     shape.owner(partition_of(key.to_string().as_bytes(), shape.partitions)) == shape.core(site)
 }
 
+/// A number of a normal distribution around zero, to the nearest whole one: twelve uniform numbers together have the
+/// variance 1.
+fn away(random: &mut Random, deviation: f64) -> i64 {
+    let uniform = |random: &mut Random| random.below(1 << 32) as f64 / (1_u64 << 32) as f64;
+    let normal = (0..12).map(|_| uniform(random)).sum::<f64>() - 6.0;
+    (normal * deviation).round() as i64
+}
+
 fn shared_key(shares: &[f64], random: &mut Random) -> Key {
     let point = random.below(1 << 32) as f64 / (1_u64 << 32) as f64;
     Key::Shared(shares.partition_point(|share| *share <= point) as u64)
 }
 
 /// For each key, the share of all accesses that goes to it or to one before it.
-fn shares_of(draw: Draw) -> Vec<f64> {
+fn shares_of(draw: Draw, keys: usize) -> Vec<f64> {
     let exponent = match draw {
         Draw::Zipfian => ZIPF,
         Draw::Uniform => 0.0,
+        Draw::Groups { .. } => return Vec::new(),
     };
-    let mut shares = Vec::with_capacity(KEYS);
+    let mut shares = Vec::with_capacity(keys);
     let mut sum = 0.0;
-    for rank in 1..=KEYS {
+    for rank in 1..=keys {
         sum += (rank as f64).powf(-exponent);
         shares.push(sum);
     }

@@ -34,18 +34,39 @@ pub struct Acknowledged {
 pub struct Share {
     pub of: u64,
     pub stale: u64,
+    /// Newer versions that were there, over all stale values.
+    pub fresher: u64,
 }
 
 impl Share {
-    fn add(&mut self, stale: bool) {
+    fn add(&mut self, fresher: u64) {
         self.of += 1;
-        self.stale += u64::from(stale);
+        self.stale += u64::from(fresher > 0);
+        self.fresher += fresher;
+    }
+
+    /// Of a stale value, in the mean.
+    pub fn fresher_versions(&self) -> f64 {
+        self.fresher as f64 / self.stale.max(1) as f64
     }
 
     /// Of a hundred.
     pub fn percent(&self) -> f64 {
         100.0 * self.stale as f64 / self.of.max(1) as f64
     }
+}
+
+/// So many versions are looked through for those that are newer than a stale value.
+const RECENT: usize = 256;
+
+/// Of each version, in the order in which they came, the newest up to it.
+fn newest_of(versions: &[(u64, Stamp)]) -> Vec<Stamp> {
+    let mut newest = Stamp::ZERO;
+    let up_to = |(_, stamp): &(u64, Stamp)| {
+        newest = newest.max(*stamp);
+        newest
+    };
+    versions.iter().map(up_to).collect()
 }
 
 /// Reads of one key, and of several.
@@ -56,14 +77,9 @@ pub fn judge(reads: &[Read], acknowledged: &[Acknowledged], traffic: &Traffic) -
             versions.entry((write.datacenter, write.key)).or_default().push((write.at_us, *stamp));
         }
     }
-    for versions in versions.values_mut() {
-        versions.sort_unstable();
-        let mut highest = Stamp::ZERO;
-        for (_, stamp) in versions {
-            highest = highest.max(*stamp);
-            *stamp = highest;
-        }
-    }
+    versions.values_mut().for_each(|versions| versions.sort_unstable());
+    let newest: BTreeMap<(DatacenterId, Key), Vec<Stamp>> =
+        versions.iter().map(|(place, versions)| (*place, newest_of(versions))).collect();
     let (mut alone, mut among_others) = (Share::default(), Share::default());
     for read in reads {
         let returned = match read.returned {
@@ -76,9 +92,16 @@ pub fn judge(reads: &[Read], acknowledged: &[Acknowledged], traffic: &Traffic) -
         };
         let there = versions.get(&(read.datacenter, read.key)).map(Vec::as_slice).unwrap_or_default();
         let before = there.partition_point(|(at_us, _)| *at_us < read.asked_us);
-        let newest = before.checked_sub(1).map_or(Stamp::ZERO, |last| there[last].1);
+        let newest =
+            before.checked_sub(1).map_or(Stamp::ZERO, |last| newest[&(read.datacenter, read.key)][last]);
         let share = if read.among_others { &mut among_others } else { &mut alone };
-        share.add(newest > returned);
+        if newest <= returned {
+            share.add(0);
+            continue;
+        }
+        let recent = &there[before.saturating_sub(RECENT)..before];
+        let fresher = recent.iter().filter(|(_, stamp)| *stamp > returned).count();
+        share.add(fresher.max(1) as u64);
     }
     (alone, among_others)
 }
