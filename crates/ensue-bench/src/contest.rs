@@ -1,7 +1,7 @@
 //! Every way to control concurrency, on every load, with few clients and with many: which is best at what.
 
 use crate::driver::{self, Clock, Outcome, Run};
-use crate::engine::{Control, Setting};
+use crate::engine::{Control, Setting, Terms};
 use crate::load::{Access, Keys, Mix};
 use std::fmt::Write;
 use std::time::Duration;
@@ -40,9 +40,9 @@ impl Load {
     pub fn name(self) -> &'static str {
         match (self.mix, self.access) {
             (Mix::ReadHeavy, Access::Uniform) => "read-heavy, uniform",
-            (Mix::WriteHeavy, Access::Uniform) => "write-heavy, uniform",
+            (_, Access::Uniform) => "write-heavy, uniform",
             (Mix::ReadHeavy, Access::Zipfian) => "read-heavy, Zipfian",
-            (Mix::WriteHeavy, Access::Zipfian) => "write-heavy, Zipfian",
+            (_, Access::Zipfian) => "write-heavy, Zipfian",
         }
     }
 }
@@ -97,6 +97,7 @@ impl Contest {
                 keys: self.keys,
                 leaves_max: self.leaves_max,
                 ceiling_every: self.ceiling_every,
+                terms: Terms::default(),
             },
             keys: keys.clone(),
             mix,
@@ -105,6 +106,7 @@ impl Contest {
             lasts: self.lasts,
             seed: self.seed,
             clock: self.clock,
+            times_steps: false,
         }
     }
 }

@@ -7,7 +7,7 @@
 use crate::engine::{self, Engine, Setting, Step};
 use crate::load::{Keys, Mix, Operation, Random};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::time::{Duration, Instant};
 
 /// How a run knows the time.
@@ -31,6 +31,8 @@ pub struct Run {
     pub lasts: Duration,
     pub seed: u64,
     pub clock: Clock,
+    /// Measure how long each step takes, which itself takes a while.
+    pub times_steps: bool,
 }
 
 /// What came of it.
@@ -43,11 +45,39 @@ pub struct Outcome {
     pub merges: u64,
     /// The most that stood beside each other.
     pub leaves: usize,
+    /// Operations of transactions that committed.
+    pub useful_steps: u64,
+    /// How many steps of each kind there were, and how long they took together; where they are measured.
+    pub steps: BTreeMap<StepKind, (u64, Duration)>,
+    /// What is kept at the end.
+    pub states: usize,
+    pub records: usize,
     /// From the first beginning of a transaction to its commit, in microseconds, sorted.
     pub latencies_us: Vec<u32>,
 }
 
+/// Kinds of operations as Table 3 of TARDiS has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StepKind {
+    Begin,
+    Get,
+    Put,
+    Commit,
+}
+
 impl Outcome {
+    /// The share of clients' time that went to operations of transactions that committed, at a round trip each:
+    /// without waiting, without what aborted.
+    pub fn useful(&self, round_trip: Duration) -> f64 {
+        self.useful_steps as f64 * round_trip.as_secs_f64() / (self.clients.max(1) as f64 * self.seconds)
+    }
+
+    /// Microseconds of a step of this kind, in the mean.
+    pub fn step_us(&self, kind: StepKind) -> Option<f64> {
+        let (count, took) = self.steps.get(&kind).filter(|(count, _)| *count > 0)?;
+        Some(took.as_secs_f64() * 1e6 / *count as f64)
+    }
+
     pub fn throughput(&self) -> f64 {
         self.committed as f64 / self.seconds
     }
@@ -104,6 +134,8 @@ pub fn run(run: &Run, mut each_second: impl FnMut(Sample)) -> Outcome {
         driver.serve(engine.as_mut(), now_us);
     }
     let mut outcome = driver.outcome;
+    let figures = engine.store().metrics();
+    (outcome.states, outcome.records) = (figures.states, figures.records);
     outcome.seconds = run.lasts.as_secs_f64();
     outcome.latencies_us.sort_unstable();
     outcome
@@ -159,11 +191,32 @@ impl<'a> Driver<'a> {
         if client.next == 0 && client.began_us == 0 {
             client.began_us = due_us.max(1);
         }
-        let step = engine.step(number, client.operations[client.next]);
+        let operation = client.operations[client.next];
+        let step = match self.run.times_steps {
+            true => self.timed(engine, number, operation),
+            false => engine.step(number, operation),
+        };
         self.stepped(number, step, now_us);
         for (number, step) in engine.woken() {
             self.stepped(number, step, now_us);
         }
+    }
+
+    fn timed(&mut self, engine: &mut dyn Engine, number: usize, operation: Operation) -> Step {
+        let before = Instant::now();
+        let step = engine.step(number, operation);
+        let took = before.elapsed();
+        if self.counts {
+            let kind = match operation {
+                Operation::Begin => StepKind::Begin,
+                Operation::Read(_) => StepKind::Get,
+                Operation::Write(_) | Operation::Update(_) => StepKind::Put,
+                Operation::Commit => StepKind::Commit,
+            };
+            let (count, sum) = self.outcome.steps.entry(kind).or_default();
+            (*count, *sum) = (*count + 1, *sum + took);
+        }
+        step
     }
 
     fn stepped(&mut self, number: usize, step: Step, now_us: u64) {
@@ -178,11 +231,13 @@ impl<'a> Driver<'a> {
         }
         if client.next == client.operations.len() {
             let took_us = now_us.saturating_sub(client.began_us);
+            let steps = client.operations.len() as u64;
             client.operations = self.run.keys.transaction(self.run.mix, &mut client.random);
             (client.next, client.began_us) = (0, 0);
             self.all += 1;
             if self.counts {
                 self.outcome.committed += 1;
+                self.outcome.useful_steps += steps;
                 self.outcome.latencies_us.push(took_us as u32);
             }
         }

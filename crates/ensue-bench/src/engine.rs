@@ -74,6 +74,17 @@ pub struct Setting {
     pub leaves_max: usize,
     /// Commits of a client between two of its ceilings; 0 places none, so that nothing is collected.
     pub ceiling_every: u64,
+    /// Of branches: by what transactions begin and end.
+    pub terms: Terms,
+}
+
+/// Constraints in place of `ANCESTOR` and `SERIALIZABILITY`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// `PARENT`: every client has a branch of its own, which nobody merges.
+    pub parent: bool,
+    /// `SNAPSHOT-ISOLATION`.
+    pub snapshot: bool,
 }
 
 pub fn new(setting: &Setting) -> Box<dyn Engine> {

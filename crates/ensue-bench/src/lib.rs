@@ -13,8 +13,8 @@ pub mod plot;
 pub mod soak;
 
 pub use driver::Outcome;
-pub use engine::Control;
-pub use load::{Access, Mix};
+pub use engine::{Control, Setting, Terms};
+pub use load::{Access, FOLLOWERS, Keys, Mix};
 
 #[cfg(test)]
 mod tests;

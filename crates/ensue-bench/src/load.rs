@@ -1,4 +1,5 @@
-//! What clients ask: keys, uniform or Zipfian, and transactions of six operations.
+//! What clients ask: keys, uniform or Zipfian, and transactions: of six operations, of one write, of a counter, of
+//! Retwis (TARDiS, sections 7.1.1, 7.1.3, 7.2.1 and 7.2.2).
 
 /// How keys are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,14 +9,33 @@ pub enum Access {
     Zipfian,
 }
 
-/// Which share of the transactions only reads.
+/// What transactions do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
-    /// Three of four.
+    /// Three of four only read six keys; the others read three and write three.
     ReadHeavy,
-    /// None.
+    /// All read three keys and write three.
     WriteHeavy,
+    /// One blind write.
+    SingleWrite,
+    /// One counter, which nine of ten read and the others raise. As one value, where branches are merged; as a value a
+    /// replica, of which the sum is what is read, where they are not.
+    Counter,
+    FlatCounter,
+    /// Reading a timeline, following somebody, and posting to the timelines of [`FOLLOWERS`] others: so many of a
+    /// hundred follow, and so many post.
+    Retwis {
+        follow: u64,
+        post: u64,
+    },
 }
+
+/// Replicas of a counter.
+const REPLICAS: u32 = 3;
+/// Counters, of all keys.
+const COUNTERS: u32 = 100;
+/// Timelines that a post is added to.
+pub const FOLLOWERS: usize = 10;
 
 /// One operation of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +43,8 @@ pub enum Operation {
     Begin,
     Read(u32),
     Write(u32),
+    /// Reads a key, and writes it.
+    Update(u32),
     Commit,
 }
 
@@ -84,25 +106,71 @@ impl Keys {
         }
     }
 
-    /// A transaction: three reads and three writes of six keys, or six reads.
+    /// A transaction, from its beginning to its commit.
     pub fn transaction(&self, mix: Mix, random: &mut Random) -> Vec<Operation> {
-        let only_reads = mix == Mix::ReadHeavy && random.below(4) < 3;
-        let mut keys: Vec<u32> = Vec::new();
-        while keys.len() < 6 {
-            let key = self.draw(random);
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
         let mut operations = vec![Operation::Begin];
-        for (place, key) in keys.into_iter().enumerate() {
+        match mix {
+            Mix::ReadHeavy => self.six(random.below(4) < 3, random, &mut operations),
+            Mix::WriteHeavy => self.six(false, random, &mut operations),
+            Mix::SingleWrite => operations.push(Operation::Write(self.draw(random))),
+            Mix::Counter | Mix::FlatCounter => {
+                let counter = self.draw(random) % COUNTERS.min(self.count);
+                let replicas = if mix == Mix::FlatCounter { REPLICAS } else { 1 };
+                let parts = (0..replicas).map(|replica| (counter * replicas + replica) % self.count);
+                let is_read = random.below(10) < 9;
+                // Whoever raises its own part reads none of the others.
+                match is_read {
+                    true => operations.extend(parts.map(Operation::Read)),
+                    false => operations.extend(parts.take(1).map(Operation::Update)),
+                }
+            }
+            Mix::Retwis { follow, post } => self.retwis(follow, post, random, &mut operations),
+        }
+        operations.push(Operation::Commit);
+        operations
+    }
+
+    /// Six different keys: three are read and three are written, or all are read.
+    fn six(&self, only_reads: bool, random: &mut Random, operations: &mut Vec<Operation>) {
+        for (place, key) in self.different(6, random).into_iter().enumerate() {
             operations.push(if only_reads || place < 3 {
                 Operation::Read(key)
             } else {
                 Operation::Write(key)
             });
         }
-        operations.push(Operation::Commit);
-        operations
+    }
+
+    /// A tenth of the keys are timelines, the others are posts and lists of who is followed.
+    fn retwis(&self, follow: u64, post: u64, random: &mut Random, operations: &mut Vec<Operation>) {
+        let timelines = (self.count / 10).max(1);
+        let timeline = |key: u32| key % timelines;
+        let other =
+            |random: &mut Random| timelines + random.below(u64::from((self.count - timelines).max(1))) as u32;
+        let drawn = random.below(100);
+        if drawn < follow {
+            let (list, whom) = (other(random) % self.count, timeline(self.draw(random)));
+            operations.extend([Operation::Update(list), Operation::Read(whom)]);
+        } else if drawn < follow + post {
+            operations.push(Operation::Write(other(random) % self.count));
+            let mut followers: Vec<u32> =
+                self.different(FOLLOWERS, random).into_iter().map(timeline).collect();
+            followers.sort_unstable();
+            followers.dedup();
+            operations.extend(followers.into_iter().map(Operation::Update));
+        } else {
+            operations.push(Operation::Read(timeline(self.draw(random))));
+        }
+    }
+
+    fn different(&self, count: usize, random: &mut Random) -> Vec<u32> {
+        let mut keys: Vec<u32> = Vec::new();
+        while keys.len() < count.min(self.count as usize) {
+            let key = self.draw(random);
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
     }
 }

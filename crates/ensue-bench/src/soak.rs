@@ -1,7 +1,7 @@
 //! A long load on branches, with collection and without: what is kept stays bounded, or grows.
 
 use crate::driver::{self, Clock, Run, Sample};
-use crate::engine::{Control, Setting};
+use crate::engine::{Control, Setting, Terms};
 use crate::load::{Access, Keys, Mix};
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ impl Soak {
                 keys: self.keys,
                 leaves_max: self.leaves_max,
                 ceiling_every: self.ceiling_every,
+                terms: Terms::default(),
             },
             keys: Keys::new(self.keys, Access::Zipfian),
             mix: Mix::WriteHeavy,
@@ -35,6 +36,7 @@ impl Soak {
             lasts: self.lasts,
             seed: self.seed,
             clock: Clock::Real,
+            times_steps: false,
         };
         let mut samples = Vec::new();
         driver::run(&run, |sample| {

@@ -2,8 +2,8 @@
 
 use crate::contest::{Contest, Load, table};
 use crate::driver::Clock;
-use crate::engine::{self, Control, Setting, Step};
-use crate::load::{Access, Keys, Operation, Random};
+use crate::engine::{self, Control, Setting, Step, Terms};
+use crate::load::{Access, Keys, Mix, Operation, Random};
 use std::time::Duration;
 
 #[test]
@@ -32,7 +32,14 @@ fn every_control_commits_on_every_load_and_only_branching_branches() {
 }
 
 fn engine(control: Control) -> Box<dyn engine::Engine> {
-    engine::new(&Setting { control, clients: 2, keys: 4, leaves_max: 4, ceiling_every: 0 })
+    engine::new(&Setting {
+        control,
+        clients: 2,
+        keys: 4,
+        leaves_max: 4,
+        ceiling_every: 0,
+        terms: Terms::default(),
+    })
 }
 
 #[test]
@@ -88,4 +95,67 @@ fn zipfian_keys_prefer_the_first() {
     };
     assert!((50..=2_000).contains(&share(Access::Zipfian)));
     assert!(share(Access::Uniform) < 50);
+}
+
+#[test]
+fn an_update_of_two_clients_waits_under_locks_and_conflicts_elsewhere() {
+    for (control, second, commit) in [
+        (Control::Locking, Step::Waits, Step::Done),
+        (Control::Optimistic, Step::Done, Step::Aborted),
+        (Control::Sequential, Step::Done, Step::Aborted),
+        (Control::Branching, Step::Done, Step::Done),
+    ] {
+        let mut engine = engine(control);
+        engine.step(0, Operation::Begin);
+        engine.step(1, Operation::Begin);
+        assert_eq!(engine.step(0, Operation::Update(1)), Step::Done);
+        assert_eq!(engine.step(1, Operation::Update(1)), second, "{control:?}");
+        assert_eq!(engine.step(0, Operation::Commit), Step::Done);
+        engine.woken();
+        assert_eq!(engine.step(1, Operation::Commit), commit, "{control:?}");
+    }
+}
+
+#[test]
+fn clients_of_parent_never_meet() {
+    let setting = Setting {
+        control: Control::Branching,
+        clients: 2,
+        keys: 4,
+        leaves_max: 4,
+        ceiling_every: 0,
+        terms: Terms { parent: true, snapshot: false },
+    };
+    let mut engine = engine::new(&setting);
+    // The keys are different: one who began by ANCESTOR would go on where the other has committed.
+    for (client, key) in [(0, 1), (1, 2), (0, 1), (1, 2)] {
+        engine.step(client, Operation::Begin);
+        engine.step(client, Operation::Update(key));
+        assert_eq!(engine.step(client, Operation::Commit), Step::Done);
+        assert!(!engine.merge_step());
+    }
+    assert_eq!(engine.store().leaves().len(), 2);
+}
+
+#[test]
+fn transactions_of_retwis_and_of_counters_stay_within_the_keys() {
+    let mut random = Random::new(3);
+    for count in [1, 7, 1_000] {
+        let keys = Keys::new(count, Access::Zipfian);
+        for mix in [Mix::Counter, Mix::FlatCounter, Mix::SingleWrite, Mix::Retwis { follow: 5, post: 30 }] {
+            let mut kinds = [0; 3];
+            for operation in (0..200).flat_map(|_| keys.transaction(mix, &mut random)) {
+                let (kind, key) = match operation {
+                    Operation::Read(key) => (0, key),
+                    Operation::Write(key) => (1, key),
+                    Operation::Update(key) => (2, key),
+                    Operation::Begin | Operation::Commit => continue,
+                };
+                kinds[kind] += 1;
+                assert!(key < count, "{mix:?} of {count} keys: {key}");
+            }
+            let reads_more = mix == Mix::SingleWrite || kinds[0] > 100;
+            assert!(reads_more && kinds[1] + kinds[2] > 0, "{mix:?}: {kinds:?}");
+        }
+    }
 }

@@ -6,7 +6,7 @@
 //! may add one, else its client waits until a merge has joined what it committed last, and goes on from there. Waiting
 //! is part of the transaction's time.
 
-use super::{Client, Control, Engine, Forgetting, Setting, Step, filled, key_of, value};
+use super::{Client, Control, Engine, Forgetting, Setting, Step, Terms, filled, key_of, value};
 use crate::load::Operation;
 use ensue_branch::{Abort, Branches, Committed, Constraint, Key, StateId, Term, TransactionId};
 use std::collections::VecDeque;
@@ -20,6 +20,7 @@ pub struct Branching {
     merger: Merger,
     forgetting: Forgetting,
     leaves_max: usize,
+    merges: bool,
     running: usize,
     /// Clients that wait for a merge, and those that need not wait any more.
     waiting: VecDeque<Client>,
@@ -38,19 +39,23 @@ enum Merger {
 impl Branching {
     pub fn new(setting: &Setting) -> Branching {
         let branches = setting.control == Control::Branching;
-        let (store, first) = filled(setting, if branches { setting.leaves_max } else { usize::MAX });
-        let serializable = Constraint::of(Term::Serializability);
+        let Terms { parent, snapshot } = setting.terms;
+        // Clients that see nobody else's commits are never joined by a merge.
+        let leaves_max = if branches && !parent { setting.leaves_max } else { usize::MAX };
+        let (store, first) = filled(setting, leaves_max);
+        let end = Constraint::of(if snapshot { Term::SnapshotIsolation } else { Term::Serializability });
         Branching {
             store,
-            begin: Constraint::of(Term::Ancestor),
+            begin: Constraint::of(if parent { Term::Parent } else { Term::Ancestor }),
             end: match branches {
-                true => serializable,
-                false => serializable.and(Constraint::of(Term::NoBranching)),
+                true => end,
+                false => end.and(Constraint::of(Term::NoBranching)),
             },
             clients: vec![(first, None); setting.clients],
             merger: Merger::Idle,
             forgetting: Forgetting::new(setting),
-            leaves_max: if branches { setting.leaves_max } else { usize::MAX },
+            leaves_max,
+            merges: !parent,
             running: 0,
             waiting: VecDeque::new(),
             merged: None,
@@ -90,6 +95,11 @@ impl Branching {
             }
             Operation::Write(key) => {
                 let transaction = transaction.ok_or(Abort::NoTransaction)?;
+                self.store.put(transaction, key_of(key), Some(value()))?;
+            }
+            Operation::Update(key) => {
+                let transaction = transaction.ok_or(Abort::NoTransaction)?;
+                self.store.get(transaction, &key_of(key), true)?;
                 self.store.put(transaction, key_of(key), Some(value()))?;
             }
             Operation::Commit => {
@@ -153,6 +163,9 @@ impl Engine for Branching {
     }
 
     fn merge_step(&mut self) -> bool {
+        if !self.merges {
+            return false;
+        }
         let (next, merged) = match std::mem::replace(&mut self.merger, Merger::Idle) {
             Merger::Idle => (self.begin_merge(), None),
             Merger::Begun(id, at, keys) => {

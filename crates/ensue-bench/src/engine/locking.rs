@@ -159,6 +159,15 @@ impl Engine for Locking {
                 }
                 step
             }
+            Operation::Update(key) => {
+                // Whoever will write takes the key alone from the beginning, so that no two wait for each other.
+                let step = self.lock(client, key, true);
+                if step != Step::Aborted {
+                    std::hint::black_box(self.store.value_at(&key_of(key), self.leaf).ok());
+                    self.clients[client].writes.push(key);
+                }
+                step
+            }
             Operation::Commit => self.commit(client),
         }
     }

@@ -76,6 +76,11 @@ impl Engine for Optimistic {
                 self.clients[client].read.insert(key);
             }
             Operation::Write(key) => self.clients[client].writes.push(key),
+            Operation::Update(key) => {
+                std::hint::black_box(self.store.value_at(&key_of(key), self.leaf).ok());
+                self.clients[client].read.insert(key);
+                self.clients[client].writes.push(key);
+            }
             Operation::Commit => return self.commit(client),
         }
         Step::Done
