@@ -47,3 +47,23 @@ def test_what_cannot_be_done(clean):
 def test_branches_is_a_benchmark_of_its_own():
     done = ensue("bench", "branches", "--seconds", 1, "--clients", 2, "--keys", 100, "--round-trip-us", 2000)
     assert done.returncode == 0 and "read-heavy, uniform" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_figure_of_a_paper_in_a_hurry(tmp_path):
+    done = ensue("bench", "paper", "cops", "T2", "--quick", "--record", tmp_path, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (figure,) = json.loads(done.stdout)["figures"]
+    assert (figure["paper"], figure["name"]) == ("cops", "T2")
+    values = [value["median"] for panel in figure["panels"] for line in panel["lines"] for value in line["values"]]
+    assert len(values) == 4 * 2 * 2 and all(value > 0 for value in values)
+    statements = {statement["words"]: statement for statement in figure["verdicts"]}
+    assert statements["throughput of put_after to that of get_by_version in COPS (30 to 52 Kops/s)"]["paper"] == "0.577"
+    assert all(statement["ours"] > 0 for statement in figure["verdicts"])
+    # A second figure joins the first one in the record.
+    done = ensue("bench", "paper", "tardis", "F10d", "--quick", "--record", tmp_path)
+    assert done.returncode == 0 and "TARDiS performs 10 % worse than BDB" in done.stdout, done.stdout + done.stderr
+    page = (tmp_path / "papers.md").read_text()
+    assert "### cops T2" in page and "### tardis F10d" in page
+    assert (tmp_path / "papers" / "cops-t2.svg").read_text().startswith("<svg")
+    done = ensue("bench", "paper", "cops", "F99")
+    assert done.returncode == 2 and "no figure F99 of cops" in done.stderr

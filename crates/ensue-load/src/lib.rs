@@ -6,7 +6,7 @@
 //! failed with its kind. It knows nothing of what is inside a server.
 
 pub mod answer;
-mod cpu;
+pub mod cpu;
 pub mod error;
 pub mod keys;
 mod link;

@@ -10,7 +10,7 @@ const MARGIN: (f64, f64) = (70.0, 46.0);
 const INK: &str = "#333333";
 
 /// Colours that stay apart for most eyes, in the order in which lines take them.
-pub const COLOURS: [&str; 4] = ["#1b7837", "#762a83", "#b2182b", "#2166ac"];
+pub const COLOURS: [&str; 6] = ["#1b7837", "#762a83", "#b2182b", "#2166ac", "#d8a200", "#4d4d4d"];
 
 /// One line of a panel.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 
 mod branches;
 mod load;
+mod paper;
 
 use std::process::ExitCode;
 
@@ -19,11 +20,13 @@ pub(crate) struct BenchArgs {
 #[derive(Debug, clap::Subcommand)]
 enum Benchmark {
     Branches(branches::BranchesArgs),
+    Paper(paper::PaperArgs),
 }
 
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.benchmark {
         Some(Benchmark::Branches(args)) => branches::run(args),
+        Some(Benchmark::Paper(args)) => paper::run(args),
         None => load::run(&args.load),
     }
 }

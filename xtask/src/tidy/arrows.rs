@@ -72,6 +72,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ensue-plot", &[]),
     ("ensue-load", &["ensue-types", "ensue-resp", "ensue-plot"]),
     ("ensue-bench", &["ensue-types", "ensue-branch", "ensue-plot"]),
+    (
+        "ensue-paper",
+        &["ensue-protocol", "ensue-sim", "ensue-compare", "ensue-bench", "ensue-load", "ensue-plot"],
+    ),
     ("xtask", &[]),
 ];
 

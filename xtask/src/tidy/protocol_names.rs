@@ -52,6 +52,7 @@ fn may_name_protocols(source: &Source<'_>) -> bool {
                 | "ensue"
                 | "ensue-bench"
                 | "ensue-load"
+                | "ensue-paper"
         );
     let config =
         path == "crates/ensue-server/src/config.rs" || path.starts_with("crates/ensue-server/src/config/");
