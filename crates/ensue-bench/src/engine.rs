@@ -81,7 +81,7 @@ pub struct Setting {
 /// Constraints in place of `ANCESTOR` and `SERIALIZABILITY`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// `PARENT`: every client has a branch of its own, which nobody merges.
+    /// `PARENT`: a client goes on from its own last commit, and nothing is merged.
     pub parent: bool,
     /// `SNAPSHOT-ISOLATION`.
     pub snapshot: bool,

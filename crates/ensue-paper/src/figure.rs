@@ -80,6 +80,11 @@ impl Experiment {
         }
     }
 
+    /// Whether it runs in virtual time.
+    pub fn is_simulated(&self) -> bool {
+        matches!(self, Experiment::Simulated(..) | Experiment::Sites(..))
+    }
+
     /// The instrument, as a page says it.
     pub fn instrument(&self) -> &'static str {
         match self {

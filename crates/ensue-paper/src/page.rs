@@ -54,6 +54,10 @@ pub fn page(records: &Records) -> String {
             judged.len()
         ),
     );
+    let missing = missing(records);
+    if !missing.is_empty() {
+        put(&mut out, &format!("Not run yet: {}.\n", missing.join(", ")));
+    }
     put(&mut out, "## What does not hold\n");
     for record in &records.figures {
         for verdict in record.verdicts.iter().filter(|verdict| verdict.fails()) {
@@ -81,6 +85,18 @@ pub fn page(records: &Records) -> String {
         }
     }
     out
+}
+
+/// Figures of which there is no record.
+fn missing(records: &Records) -> Vec<String> {
+    let is_there = |paper: &str, name: &str| {
+        records.figures.iter().any(|record| record.paper == paper && record.name == name)
+    };
+    let all =
+        PAPERS.iter().flat_map(|paper| paper.figures.iter().map(move |figure| (paper.name, figure.name)));
+    all.filter(|(paper, name)| !is_there(paper, name))
+        .map(|(paper, name)| format!("{paper} {name}"))
+        .collect()
 }
 
 const HEAD: &str = "\

@@ -35,6 +35,9 @@ pub(super) struct PaperArgs {
     /// Seconds of each run under real load
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     seconds: Duration,
+    /// Divide the virtual time of simulated worlds by this
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    hurry: u16,
     /// Only the ends of each sweep, one short round: whether it works, and not what it shows
     #[arg(long)]
     quick: bool,
@@ -81,14 +84,14 @@ pub(super) fn run(args: &PaperArgs) -> anyhow::Result<ExitCode> {
         directory: directory.0.clone(),
         rounds: if args.quick { 1 } else { usize::from(args.rounds) },
         lasts: if args.quick { QUICK } else { args.seconds },
-        hurry: if args.quick { HURRY } else { 1 },
+        hurry: if args.quick { HURRY } else { u64::from(args.hurry) },
         ends_only: args.quick,
     };
     let to_stdout = args.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
     let mut records = Vec::new();
     for (number, (paper, figure)) in wanted.iter().enumerate() {
         let place = format!("{}/{}", number + 1, wanted.len());
-        let record = one(paper, figure, &effort, &made(args), &place)
+        let record = one(paper, figure, &effort, &made(args, figure), &place)
             .with_context(|| format!("{} {}", paper.name, figure.name))?;
         if !to_stdout {
             println!("{}", page::figure(&record));
@@ -148,13 +151,15 @@ fn one(
 }
 
 /// On what the measurement was made, in words.
-fn made(args: &PaperArgs) -> String {
+fn made(args: &PaperArgs, figure: &Figure) -> String {
     let build = if cfg!(debug_assertions) { "development build" } else { "release build" };
     let commit = args.commit.as_deref().map(|commit| format!(", commit {commit}")).unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let runs = match args.quick {
-        true => "one short round, the ends only: not to be trusted".to_owned(),
-        false => format!("{} rounds of {} s under real load", args.rounds, args.seconds.as_secs_f64()),
+    let runs = match (args.quick, figure.experiment.is_simulated()) {
+        (true, _) => "one short round, the ends only: not to be trusted".to_owned(),
+        (false, true) if args.hurry > 1 => format!("virtual time divided by {}", args.hurry),
+        (false, true) => "one run of each point".to_owned(),
+        (false, false) => format!("{} rounds of {} s", args.rounds, args.seconds.as_secs_f64()),
     };
     format!("(Ensue {}{commit}, {build}; {cores} cores; {runs}.)", env!("CARGO_PKG_VERSION"))
 }
