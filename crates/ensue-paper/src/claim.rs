@@ -90,12 +90,10 @@ impl Expected {
     }
 }
 
+/// A ratio that is no difference, or next to none, holds with one that is none either.
 fn same_side(paper: f64, ours: f64) -> bool {
-    match paper {
-        paper if (paper - 1.0).abs() <= ALIKE => (1.0 - ALIKE_HERE..=1.0 + ALIKE_HERE).contains(&ours),
-        paper if paper < 1.0 => ours < 1.0,
-        _ => ours > 1.0,
-    }
+    let both_alike = (paper - 1.0).abs() <= ALIKE && (ours - 1.0).abs() <= ALIKE_HERE;
+    both_alike || (paper < 1.0 && ours < 1.0) || (paper > 1.0 && ours > 1.0)
 }
 
 impl Ours {

@@ -117,6 +117,7 @@ fn a_statement_is_judged_by_direction_and_by_factor() {
         (first, Expected::Ratio(1.5), (Some(true), Some(true))),
         (first, Expected::Ratio(8.0), (Some(true), Some(false))),
         (first, Expected::Ratio(1.0), (Some(false), Some(false))),
+        (first, Expected::Ratio(1.05), (Some(true), Some(false))),
         (last, Expected::Ratio(1.35), (Some(false), Some(false))),
         (last, Expected::Ratio(0.9), (Some(true), Some(true))),
         (last, Expected::AtMost(0.8), (Some(true), None)),
