@@ -28,8 +28,8 @@ struct Count {
     instructions: u64,
 }
 
-/// `cargo xtask instructions`, which compares, and with `--record` writes down what it has counted; `--inputs` counts and
-/// records kinds of inputs instead.
+/// `cargo xtask instructions`, which compares, and with `--record` writes down what it has counted; `--inputs` counts
+/// and records kinds of inputs instead.
 pub fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let records = match arguments {
         [] => false,
