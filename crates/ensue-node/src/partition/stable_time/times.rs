@@ -100,25 +100,6 @@ impl Times {
         self.has_snapshot_vectors
     }
 
-    /// Panics if a heartbeat waits for entries that are here: its time would never count.
-    pub(in crate::partition) fn check_invariants(
-        &self,
-        received: impl Fn(DatacenterId) -> Position,
-        applied: impl Fn(DatacenterId) -> Position,
-    ) {
-        let is_early =
-            |waiting: &Waiting, here: Position| waiting.first.is_none_or(|pending| pending.end > here);
-        for (origin, waiting) in &self.unreceived {
-            assert!(
-                is_early(waiting, received(*origin)),
-                "a heartbeat of {origin} waits for what is received"
-            );
-        }
-        for (origin, waiting) in &self.unapplied {
-            assert!(is_early(waiting, applied(*origin)), "a heartbeat of {origin} waits for what is applied");
-        }
-    }
-
     /// What has been received of each datacenter.
     pub(in crate::partition) fn received(&self) -> &TimeVector {
         &self.received
