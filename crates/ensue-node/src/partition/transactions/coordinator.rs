@@ -203,7 +203,7 @@ impl Transactions {
         }
         let first = !std::mem::replace(&mut done.answered, true);
         let (context, mut replies) = (done.context.clone(), std::mem::take(&mut done.replies));
-        let durable = done.synced.len() == done.participants.len();
+        let durable = done.participants.iter().all(|participant| done.synced.contains(participant));
         if let Some((to, request)) = done.session.take() {
             replies.sort_by_key(|(place, _)| *place);
             cx.send(to, Message::Transacted { request, context, replies });
