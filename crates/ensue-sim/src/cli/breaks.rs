@@ -1,5 +1,5 @@
-//! Rules broken in turn: how many seeds it takes until somebody notices, which property does, and who: the oracle or
-//! the checker. With `--record`, a page of it, with the scripts that fail without each rule.
+//! Rules broken in turn: at which seed somebody notices, by which property, and who: the oracle or the checker. With
+//! `--record`, a page of it, with the scripts that fail without each rule.
 //!
 //! Seeds of one rule run on all cores; the rules follow one another, each a row of a markdown table as soon as it is
 //! known.
@@ -12,13 +12,13 @@ use super::{SimOptions, find_rule, run_as};
 use crate::oracle::agreement::{Witnesses, witnesses};
 use crate::rules::Rules;
 use ensue_types::Rule;
-use places::{Place, STARTS, Worlds};
+use places::{Place, Worlds};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Under a protocol, or in worlds, that the command line names, seeds from each start on, at most.
+/// Under a protocol, or in worlds, that the command line names.
 const SEEDS_MAX: u64 = 10_000;
 /// Where the scripts are, if the command line says nothing.
 const SCRIPTS: &str = "scenarios";
@@ -26,12 +26,7 @@ const SCRIPTS: &str = "scenarios";
 /// What came of a rule broken in one kind of worlds.
 struct Row {
     place: Place,
-    first: Option<u64>,
-    /// Seeds until the first catch, of several starts in the median.
-    median: Option<u64>,
-    /// What the starts were seen as, each once, and who saw it.
-    properties: Vec<&'static str>,
-    witnesses: Vec<Witnesses>,
+    caught: Option<Catch>,
 }
 
 /// A seed that failed.
@@ -94,7 +89,7 @@ fn record(path: &Path, options: &SimOptions, rules: &[Rule], rows: &[Row]) -> Re
 }
 
 fn is_caught(rule: Rule, rows: &[Row]) -> bool {
-    rows.iter().any(|row| row.place.rule == rule && row.first.is_some())
+    rows.iter().any(|row| row.place.rule == rule && row.caught.is_some())
 }
 
 /// Where the command line says, or where the rule belongs.
@@ -109,9 +104,9 @@ fn places_of(rule: Rule, options: &SimOptions) -> Vec<Place> {
     let protocol =
         options.protocol.as_deref().map(|name| crate::protocols::find(name).map(|found| found.name));
     if let Some(Ok(protocol)) = protocol {
-        places = vec![Place { rule, protocol, worlds, seeds: SEEDS_MAX, starts: STARTS }];
+        places = vec![Place { rule, protocol, worlds, seeds: SEEDS_MAX }];
     } else if worlds != Worlds::Drawn {
-        places = vec![Place { rule, protocol: "eiger", worlds, seeds: SEEDS_MAX, starts: STARTS }];
+        places = vec![Place { rule, protocol: "eiger", worlds, seeds: SEEDS_MAX }];
     }
     for place in &mut places {
         place.seeds = options.seeds.unwrap_or(place.seeds);
@@ -127,35 +122,13 @@ fn try_place(place: &Place, options: &SimOptions) -> Row {
         wild_clocks: place.worlds == Worlds::WildClocks,
         ..options.clone()
     };
-    let mut row =
-        Row { place: *place, first: None, median: None, properties: Vec::new(), witnesses: Vec::new() };
-    let mut distances = Vec::new();
-    for attempt in 0..place.starts {
-        let from = place.start(options.start, attempt);
-        match first_caught(place.rule, from, place.seeds, options) {
-            Some(caught) => {
-                row.first = row.first.or((attempt == 0).then_some(caught.seed));
-                if !row.properties.contains(&caught.property) {
-                    row.properties.push(caught.property);
-                }
-                if !row.witnesses.contains(&caught.witnesses) {
-                    row.witnesses.push(caught.witnesses);
-                }
-                distances.push(caught.seed - from + 1);
-            }
-            None if attempt == 0 => return row,
-            None => distances.push(place.seeds),
-        }
-    }
-    distances.sort_unstable();
-    row.median = distances.get(distances.len() / 2).copied();
-    row
+    Row { place: *place, caught: first_caught(place, options) }
 }
 
-/// The lowest seed from `from` on that fails with the rule broken, whatever the number of threads.
-fn first_caught(rule: Rule, from: u64, limit: u64, options: &SimOptions) -> Option<Catch> {
-    let next = AtomicU64::new(from);
-    let end = from + limit;
+/// The lowest seed that fails with the rule broken, whatever the number of threads.
+fn first_caught(place: &Place, options: &SimOptions) -> Option<Catch> {
+    let next = AtomicU64::new(options.start);
+    let end = options.start + place.seeds;
     let found: Mutex<Option<Catch>> = Mutex::new(None);
     std::thread::scope(|scope| {
         for _ in 0..threads(options) {
@@ -165,7 +138,7 @@ fn first_caught(rule: Rule, from: u64, limit: u64, options: &SimOptions) -> Opti
                     if seed >= end {
                         return;
                     }
-                    let report = run_as(seed, Rules::breaking(rule), options, false);
+                    let report = run_as(seed, Rules::breaking(place.rule), options, false);
                     let Some(violation) = &report.violation else { continue };
                     // A seed that fails with every rule kept shows another mistake than this one.
                     if run_as(seed, Rules::default(), options, false).violation.is_some() {

@@ -211,11 +211,14 @@ fn a_missing_middle_segment_is_damage() {
     }
     let segments: Vec<_> = finish.log.segments().collect();
     assert!(segments.len() > 3);
-    for segment in &segments[..2] {
+    for (index, segment) in segments[..3].iter().enumerate() {
         let mut damaged = disk.clone();
         damaged.files.remove(&segment.file());
         let error = damaged.recover(&options).unwrap_err();
         assert!(error.to_string().contains("missing"), "{error}");
+        let Some(before) = index.checked_sub(1).map(|before| segments[before]) else { continue };
+        let RecoveryError::Log(LogError::Corrupt { file, offset, .. }) = error else { panic!("{error}") };
+        assert_eq!((file, offset), (before.file(), before.end.0 - before.first.0));
     }
 }
 

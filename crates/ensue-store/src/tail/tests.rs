@@ -191,3 +191,15 @@ fn a_tail_that_begins_within_a_later_incarnation_finds_its_entries() {
     let before = tail.index().batch_before(Position(first)).unwrap();
     assert!(before < tail.index().batch_before(Position(first + 59)).unwrap());
 }
+
+#[test]
+fn the_index_names_batches_that_are_far_apart() {
+    let mut index = StreamIndex::default();
+    for (position, batch) in [(1, 0), (2, 99), (3, 100), (2, 300), (4, 150)] {
+        index.note(Position(position), Lsn(batch), 100);
+    }
+    let again = Position::before(Incarnation(2)).next();
+    index.note(again, Lsn(151), 100);
+    let points: Vec<(u64, u64)> = index.points.iter().map(|(position, lsn)| (position.0, lsn.0)).collect();
+    assert_eq!(points, [(1, 0), (3, 100), (again.0, 151)], "a new incarnation is named wherever it begins");
+}

@@ -69,3 +69,21 @@ fn equal_times_of_two_partitions_follow_their_stamps() {
     order.decide(transaction, Moment { time: LogicalTime(20), drawn_by: PartitionId(3) });
     assert_eq!(drain(&mut order), ["drawn by partition 0", "drawn by partition 3"]);
 }
+
+#[test]
+fn what_waits_is_counted_and_keeps_its_rows_busy() {
+    let mut order = RowOrder::default();
+    let key = |name: &'static str| Bytes::from_static(name.as_bytes());
+    assert!(order.is_idle() && !order.is_busy(KeyspaceId(0), &key("x")));
+    let one = order.insert(at(10), false, vec![row("x"), row("y")], "one");
+    let other = order.insert(at(20), false, vec![row("y")], "other");
+    assert!(!order.is_idle());
+    assert_eq!(order.len(), 2);
+    assert!(order.is_busy(KeyspaceId(0), &key("x")) && order.is_busy(KeyspaceId(0), &key("y")));
+    assert!(!order.is_busy(KeyspaceId(0), &key("z")) && !order.is_busy(KeyspaceId(1), &key("x")));
+    order.remove(one);
+    assert_eq!(order.len(), 1);
+    assert!(!order.is_busy(KeyspaceId(0), &key("x")) && order.is_busy(KeyspaceId(0), &key("y")));
+    order.remove(other);
+    assert!(order.is_idle() && order.len() == 0);
+}

@@ -93,3 +93,40 @@ impl Acknowledgements {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORIGIN: DatacenterId = DatacenterId(1);
+
+    #[test]
+    fn only_what_is_newly_durable_is_acknowledged() {
+        let (mut acknowledgements, mut receiver) = (Acknowledgements::default(), Receiver::default());
+        receiver.received_at(Position(1));
+        receiver.received_at(Position(2));
+        let mut note = |position| {
+            acknowledgements.note_received(ORIGIN, &mut receiver, Position(position));
+            (std::mem::take(&mut acknowledgements.now).len(), receiver.synced().0)
+        };
+        assert_eq!([note(1), note(1), note(2), note(1)], [(1, 1), (0, 1), (1, 2), (0, 2)]);
+    }
+
+    #[test]
+    fn all_hear_of_what_is_newly_applied_or_shown() {
+        let mut acknowledgements = Acknowledgements::default();
+        let mut note = |position, shown| {
+            acknowledgements.note_applied(ORIGIN, (Incarnation(1), Position(position)));
+            let applied = std::mem::take(&mut acknowledgements.all);
+            acknowledgements.note_shown(LogicalTime(shown));
+            let shown = std::mem::take(&mut acknowledgements.all);
+            (applied, shown, acknowledgements.shown_durably().0)
+        };
+        assert_eq!(note(1, 5), (true, true, 5));
+        assert_eq!(note(1, 5), (false, false, 5));
+        assert_eq!(note(2, 4), (true, false, 5));
+        assert_eq!(note(2, 6), (false, true, 6));
+        acknowledgements.acknowledge_all_soon();
+        assert!(acknowledgements.all);
+    }
+}

@@ -193,7 +193,7 @@ impl<W> Applied<W> {
     pub fn unrecoverable(&self, dependency: &Dependency) -> Option<Dependency> {
         let OperationId { datacenter, position, .. } = dependency.operation;
         let set = self.sets.get(&datacenter)?;
-        if set.end.is_none() && set.discarded.is_empty() || !Rule::DiscardWhatDependsOnLost.holds() {
+        if !Rule::DiscardWhatDependsOnLost.holds() {
             return None;
         }
         if set.is_nowhere(position) || set.discarded.contains(&position) {
@@ -357,5 +357,21 @@ mod tests {
         );
         assert_eq!(applied.unrecoverable(&on(3, Extent::Exact)), None);
         assert_eq!(applied.unrecoverable(&on(1, Extent::Through)), None);
+    }
+
+    #[test]
+    fn what_was_lost_is_passed_over() {
+        let mut set = AppliedSet::default();
+        assert!(set.insert(Position(1)) && !set.insert(Position(1)) && set.insert(Position(7)));
+        set.lose(Position(2), Position(5));
+        let lost: Vec<u64> = (0..9).filter(|position| set.is_lost(Position(*position))).collect();
+        assert_eq!(lost, [3, 4, 5]);
+        let next: Vec<u64> = (1..7).map(|position| set.next(Position(position)).0).collect();
+        assert_eq!(next, [2, 6, 6, 6, 6, 7]);
+        assert_eq!((set.watermark, set.highest()), (Position(1), Position(7)));
+        assert!(set.insert(Position(2)));
+        assert_eq!(set.watermark, Position(5), "nothing of the gap will come");
+        assert!(set.insert(Position(6)));
+        assert_eq!((set.watermark, set.highest()), (Position(7), Position(7)));
     }
 }

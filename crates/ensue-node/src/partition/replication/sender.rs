@@ -142,3 +142,62 @@ impl Sender {
         self.shown
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW_BYTES: usize = 100;
+
+    /// It has been sent two entries, and has received the first.
+    fn sender() -> Sender {
+        let mut sender = Sender::default();
+        sender.on_resume(Position(0), Position(1));
+        sender.sent(Position(1), Position(2), 40);
+        sender.sent(Position(2), Position(3), 60);
+        sender
+    }
+
+    fn acknowledge(received: u64) -> StreamAcknowledge {
+        let (received, synced) = (Position(received), Position(0));
+        let (incarnation, applied) = (Incarnation(1), Vec::new());
+        let (end, shown) = (Position(0), LogicalTime::ZERO);
+        StreamAcknowledge { incarnation, received, synced, applied, end, shown }
+    }
+
+    #[test]
+    fn a_full_window_takes_nothing_until_something_is_acknowledged() {
+        let mut sender = sender();
+        assert_eq!(sender.wants(Position(9), WINDOW_BYTES), None);
+        assert_eq!(sender.wants(Position(9), WINDOW_BYTES + 1), Some(Position(3)));
+        assert_eq!(sender.wants(Position(2), WINDOW_BYTES + 1), None, "the stream ends here");
+        sender.on_acknowledge(&acknowledge(1), LogicalTime::ZERO);
+        assert_eq!(sender.received(), Position(1));
+        assert_eq!(sender.wants(Position(9), WINDOW_BYTES), Some(Position(3)));
+        sender.reading = true;
+        assert_eq!(sender.wants(Position(9), WINDOW_BYTES), None, "older ones are being read for it");
+    }
+
+    #[test]
+    fn over_a_broken_link_nothing_is_in_flight() {
+        let mut sender = sender();
+        sender.reading = true;
+        assert!(sender.is_resumed());
+        sender.on_link_down();
+        assert!(!sender.is_resumed() && !sender.reading);
+        assert_eq!(sender.check_invariants(), 0);
+        assert_eq!(sender.wants(Position(9), WINDOW_BYTES), None, "it has not said yet where to go on");
+        sender.on_resume(Position(1), Position(2));
+        assert_eq!(sender.wants(Position(9), 1), Some(Position(2)), "the window is empty");
+    }
+
+    #[test]
+    fn who_has_all_of_an_incarnation_goes_on_with_the_next() {
+        let first = Position::before(Incarnation(2)).next();
+        let mut sender = sender();
+        sender.on_incarnation(Position(4), first);
+        assert_eq!(sender.next, Some(Position(3)), "it lacks the third, which was not lost");
+        sender.on_incarnation(Position(3), first);
+        assert_eq!(sender.next, Some(first));
+    }
+}

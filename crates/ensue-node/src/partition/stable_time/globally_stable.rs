@@ -73,3 +73,26 @@ impl GloballyStable {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ensue_types::Incarnation;
+
+    fn operation(datacenter: u8, partition: u16, position: u64) -> OperationId {
+        let (datacenter, partition) = (DatacenterId(datacenter), PartitionId(partition));
+        OperationId { datacenter, incarnation: Incarnation(1), partition, position: Position(position) }
+    }
+
+    #[test]
+    fn what_was_told_is_known_stream_by_stream_and_never_taken_back() {
+        let mut known = GloballyStable::default();
+        known.learn(&[operation(1, 0, 5), operation(1, 3, 2), operation(1, 0, 4)]);
+        let has =
+            |datacenter, partition, position| known.contains(&operation(datacenter, partition, position));
+        assert!(has(1, 0, 4) && has(1, 0, 5) && has(1, 3, 2));
+        assert!(!has(1, 0, 6) && !has(1, 3, 3) && !has(2, 0, 1));
+        assert_eq!(known.list(Some(PartitionId(3))), [operation(1, 3, 2)]);
+        assert_eq!(known.all_partitions(), [operation(1, 0, 5), operation(1, 3, 2)]);
+    }
+}

@@ -2,9 +2,10 @@
 
 use super::PARTITION;
 use super::versions::{OTHER, World, put};
-use ensue_types::{DatacenterId, LogicalTime, Now, Position, TimeVector};
+use ensue_types::{DatacenterId, LogicalTime, Now, PartitionId, Position, TimeVector};
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const START_MS: u64 = 1_700_000_000_000;
 
@@ -78,4 +79,35 @@ fn what_waits_for_a_time_goes_on_when_all_partitions_are_said_to_have_it() {
         world.message(here, Message::Stable { received: times, floor, globally_stable });
         assert_eq!(met(&mut world), 1, "{name}");
     }
+}
+
+/// What partition 0 of two tells when these have reported what they have received of the other datacenter.
+fn told(reports: &[(u16, u64)]) -> Vec<(u16, u64)> {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: START_MS };
+    let mut world = World::under("cure", BTreeMap::new(), now, u64::MAX).started();
+    let config = Arc::get_mut(&mut world.partition.cx.config).expect("nobody else has it");
+    config.topology.partitions = 2;
+    let World { partition, .. } = &mut world;
+    while partition.cx.outbox.next().is_some() {}
+    for (from, received) in reports {
+        let mut times = TimeVector::default();
+        times.raise(OTHER, LogicalTime(*received));
+        let stable_time = &mut partition.others.stable_time;
+        stable_time.on_stabilization_report(PartitionId(*from), times, TimeVector::default(), &[]);
+    }
+    partition.others.stable_time.notify_stable(&mut partition.cx);
+    let mut told = Vec::new();
+    while let Some(envelope) = partition.cx.outbox.next() {
+        let Address::Partition { partition, .. } = envelope.to else { continue };
+        if let Message::Stable { received, .. } = envelope.message {
+            told.push((partition.0, received.at(OTHER).0));
+        }
+    }
+    told
+}
+
+#[test]
+fn what_is_stable_is_told_to_all_when_all_have_reported() {
+    assert_eq!(told(&[(0, 7)]), []);
+    assert_eq!(told(&[(0, 7), (1, 5)]), [(0, 5), (1, 5)]);
 }

@@ -9,23 +9,17 @@ use std::fmt::Write;
 use std::path::Path;
 
 pub(super) const HEAD: &str = "\
-| rule | protocol | worlds | first seed | seeds to find | seen as | seen by |
-|---|---|---|--:|--:|---|---|";
+| rule | protocol | worlds | first seed | seen as | seen by |
+|---|---|---|--:|---|---|";
 
 /// One row of the table of seeds.
 pub(super) fn line(row: &Row) -> String {
     let place = &row.place;
-    let witnesses: Vec<String> = row.witnesses.iter().map(ToString::to_string).collect();
-    let first = row.first.map_or(String::new(), |seed| seed.to_string());
-    let median = row.median.map_or(format!("none of {}", place.seeds), |seeds| seeds.to_string());
-    format!(
-        "| `{}` | `{}` | {} | {first} | {median} | {} | {} |",
-        place.rule.name(),
-        place.protocol,
-        place.worlds,
-        row.properties.join("; "),
-        witnesses.join("; ")
-    )
+    let caught = match &row.caught {
+        Some(caught) => format!("{} | {} | {}", caught.seed, caught.property, caught.witnesses),
+        None => format!("none of {} | |", place.seeds),
+    };
+    format!("| `{}` | `{}` | {} | {caught} |", place.rule.name(), place.protocol, place.worlds)
 }
 
 /// The scripts that fail without a rule, by the rule's name. The error names the first that does not do what it says.
@@ -92,7 +86,7 @@ pub(super) fn page(
 }
 
 fn unseen(page: &mut String, rule: Rule, rows: &[Row], scripts: &BTreeMap<String, Vec<String>>) {
-    let missed = rows.iter().filter(|row| row.place.rule == rule && row.first.is_none());
+    let missed = rows.iter().filter(|row| row.place.rule == rule && row.caught.is_none());
     let under: Vec<String> = missed
         .map(|row| match row.place.worlds {
             Worlds::Drawn => format!("`{}`", row.place.protocol),
@@ -130,10 +124,9 @@ Others of this kind:
 ";
 
 const SEEDS: &str = "\
-A row is a rule, disabled in worlds of one protocol, drawn or with the option named (which worlds a rule has is in
-`crates/ensue-sim/src/cli/breaks/places.rs`). *Seeds to find* counts the seeds until a violation is detected: the median
-of five starts, or one start where more than 60 seeds are looked through. A seed that fails with every rule kept does
-not count.
+A row is a rule, disabled in worlds of one protocol, drawn or with the option named (which worlds a rule has, and how
+many seeds are looked through, is in `crates/ensue-sim/src/cli/breaks/places.rs`). *First seed* is the first from 1 on
+in which a violation is detected. A seed that fails with every rule kept does not count.
 
 *Seen as* names the violated properties: P1 to P21 as in [trust.md](../trust.md), or `disagreement` (the checker sees a
 violation that the oracle does not), `invariant` (an assertion of the server fails), `stopped` (a partition stops

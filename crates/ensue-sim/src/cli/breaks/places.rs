@@ -5,11 +5,9 @@
 use ensue_types::Rule;
 use std::fmt;
 
-/// Seeds from each start on, if no row says more.
-const SEEDS: u64 = 60;
-/// Starts whose distances to the first catch give the median, and seeds between two starts.
-pub(super) const STARTS: u64 = 5;
-const START_DISTANCE: u64 = 1_000_000;
+/// Seeds that are looked through, if no row says more, and where a rule is known to be hard to see.
+const SEEDS: u64 = 25;
+const SEEDS_OF_THE_HARD: u64 = 60;
 
 /// What is added to worlds as seeds draw them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,40 +35,25 @@ pub(super) struct Place {
     pub(super) rule: Rule,
     pub(super) protocol: &'static str,
     pub(super) worlds: Worlds,
-    /// Seeds from each start on, at most.
+    /// Seeds that are looked through, at most.
     pub(super) seeds: u64,
-    pub(super) starts: u64,
-}
-
-impl Place {
-    /// The first seed of a start.
-    pub(super) fn start(&self, from: u64, number: u64) -> u64 {
-        from + number * START_DISTANCE
-    }
 }
 
 /// All rows of a rule, one at least.
 pub(super) fn places(rule: Rule) -> Vec<Place> {
     let named = ROWS.iter().filter(|row| row.rules.contains(&rule));
-    let mut places: Vec<Place> = named
-        .flat_map(|row| {
-            row.protocols.iter().map(move |protocol| Place {
-                rule,
-                protocol,
-                worlds: row.worlds,
-                seeds: row.seeds,
-                starts: if row.seeds > SEEDS { 1 } else { STARTS },
-            })
-        })
-        .collect();
+    let of_row = |row: &Row| {
+        let (worlds, seeds) = (row.worlds, row.seeds);
+        row.protocols.iter().map(move |protocol| Place { rule, protocol, worlds, seeds })
+    };
+    let mut places: Vec<Place> = named.flat_map(of_row).collect();
     if places.is_empty() {
-        let (protocol, worlds) = ("eiger", Worlds::Drawn);
-        places.push(Place { rule, protocol, worlds, seeds: SEEDS, starts: STARTS });
+        places.push(Place { rule, protocol: "eiger", worlds: Worlds::Drawn, seeds: SEEDS });
     }
     places
 }
 
-/// These rules under each of these protocols. More than [`SEEDS`] seeds are looked through from the first start alone.
+/// These rules under each of these protocols.
 struct Row {
     worlds: Worlds,
     seeds: u64,
@@ -81,7 +64,7 @@ struct Row {
 const ROWS: &[Row] = &[
     Row {
         worlds: Worlds::Drawn,
-        seeds: 500,
+        seeds: SEEDS_OF_THE_HARD,
         protocols: &["eiger"],
         rules: &[
             Rule::RememberTheVote,
@@ -165,7 +148,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         worlds: Worlds::Drawn,
-        seeds: 300,
+        seeds: SEEDS_OF_THE_HARD,
         protocols: &["cops-cd"],
         rules: &[Rule::FoldsAreReadWhole, Rule::ThePreviousIsADependency],
     },
@@ -275,7 +258,7 @@ const ROWS: &[Row] = &[
     // Clocks.
     Row {
         worlds: Worlds::WildClocks,
-        seeds: 120,
+        seeds: SEEDS_OF_THE_HARD,
         protocols: &["eiger", "pocc"],
         rules: &[Rule::MostClocksDecide, Rule::ClocksThatAgreeStopNobody, Rule::NewTimesKeepTheOrder],
     },
