@@ -128,11 +128,9 @@ A row is a rule, disabled in worlds of one protocol, drawn or with the option na
 many seeds are looked through, is in `crates/ensue-sim/src/cli/breaks/places.rs`). *First seed* is the first from 1 on
 in which a violation is detected. A seed that fails with every rule kept does not count.
 
-*Seen as* names the violated properties: P1 to P21 as in [trust.md](../trust.md), or `disagreement` (the checker sees a
-violation that the oracle does not), `invariant` (an assertion of the server fails), `stopped` (a partition stops
-without a fault of its disk), `continued` (a partition continues after a disk error). *Seen by*: the oracle, which knows
-the true causal order; the checker, which knows only what clients did and saw; or both. A run in which more than twenty
-million events happen ends as a violation: some broken rules make a world in which every answer is followed by the next
-request at once.
+*Seen as* is the violated property, with its number in [trust.md](../trust.md) where it has one. *Seen by*: the oracle,
+which knows the true causal order; the checker, which knows only what clients did and saw; or both. A run in which more
+than twenty million events happen ends as a violation: some broken rules make a world in which every answer is followed
+by the next request at once.
 
 ";
