@@ -41,7 +41,7 @@ fn every_rule_has_a_script_or_a_test() {
 
 #[test]
 fn the_page_says_what_shows_a_rule_and_what_does_not() {
-    let row = |rule, first| {
+    let row = |rule, first: Option<u64>| {
         let caught = |seed| Catch { seed, property: "P8 and so on", witnesses: Witnesses::Both };
         Row { place: places(rule)[0], caught: first.map(caught) }
     };
