@@ -562,6 +562,7 @@ impl Partition {
         }
         self.durability.sync_in_time(&mut self.cx, &mut self.others);
         self.peering().request_unverified();
+        self.peering().hold_back_no_longer();
         self.peering().answer_repeats();
         // What was synced before it began to wait for that is told of no other way.
         let synced = self.cx.journal.log_synced();
@@ -722,6 +723,7 @@ impl Partition {
         self.cx.release();
         self.enter(Stage::Serving);
         self.peers.identity.note_opened(&self.cx);
+        self.peering().hold_back();
         // Nothing may be logged after what was read, so its end is what they wait for.
         let end = self.cx.journal.log_end();
         for (operation, name) in std::mem::take(&mut open.executed) {

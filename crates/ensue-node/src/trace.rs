@@ -31,6 +31,9 @@ pub enum Trace {
     PeerRefused { partition: PartitionId, datacenter: DatacenterId, reason: String },
     /// A refused datacenter has introduced itself in order, or an operator wants it looked at again.
     PeerReadmitted { partition: PartitionId, datacenter: DatacenterId },
+    /// What was written since the start, and times, go out, though these datacenters have not said whether the
+    /// directory is an old copy.
+    GoesOnUnproved { partition: PartitionId, without: Vec<DatacenterId> },
     /// Something depends on an operation that was declared lost: there is nothing to wait for.
     DependsOnLost { partition: PartitionId, operation: OperationId },
     /// A datacenter was declared dead: nothing more is taken from it.

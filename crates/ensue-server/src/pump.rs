@@ -382,6 +382,14 @@ impl Pump {
             Trace::PeerReadmitted { partition, datacenter } => {
                 log::notice(format_args!("{core}: partition {partition} exchanges with {datacenter} again"));
             }
+            Trace::GoesOnUnproved { partition, without } => {
+                let names: Vec<String> = without.iter().map(ToString::to_string).collect();
+                log::warning(format_args!(
+                    "{core}: partition {partition} goes on though {} could not be asked whether this directory is the \
+                     newest",
+                    names.join(" and ")
+                ));
+            }
             other if log::is_on(log::Level::Debug) => log::debug(format_args!("{core}: {other:?}")),
             _ => {}
         }

@@ -163,13 +163,20 @@ impl Options {
             self.set("datacenters=3").expect("so many there may be");
         }
         self.faults.loses_datacenter |= !self.may_lose_directories();
-        self.faults.loses_directories = true;
+        self.make_directories_lost();
         self.faults = draw_faults(&self);
         for name in OF_DIRECTORIES {
             self.faults.intervals_ms.retain(|(other, _)| *other != name);
             self.faults.intervals_ms.push((name, self.faults.until_us / 3_000));
         }
         self
+    }
+
+    /// Directories may be lost, exchanged, or replaced by old copies.
+    pub fn make_directories_lost(&mut self) {
+        self.faults.loses_directories = true;
+        // Longer than any world: what a shorter wait lets through is a known limit (docs/limits.md).
+        self.tuning.proof_wait_ms = 3_600_000;
     }
 
     /// Whether directories are lost though the seed does not draw that.
@@ -241,6 +248,7 @@ fn draw_tuning(random: &mut Random) -> Tuning {
         // A server's thirty seconds would be longer than most runs, and most of their virtual time would be waiting for
         // it.
         relaxed_sync_interval_ms: random.skewed(200, 10_000),
+        proof_wait_ms: random.pick(&[0, 0, 20, 200, 2_000]),
         ..Tuning::default()
     }
 }

@@ -69,6 +69,9 @@ pub const CHANNELS_BYTES_MAX: usize = 64 << 20;
 /// Bytes that a core keeps of messages which wait for what their publishers had seen, and how long each may wait.
 pub const MESSAGES_WAITING_BYTES: usize = 64 << 20;
 pub const MESSAGE_WAITS_MS: u64 = 10_000;
+/// How long a partition that has started says nothing new to a datacenter while another one has not said how much of
+/// the partition's stream it has. Links that can be made are up within a second or two of a start.
+pub const PROOF_WAIT_MS: u64 = 5_000;
 /// Patterns of keys with a home, of all keyspaces together.
 pub const HOMES_MAX: usize = 1_024;
 /// Requests of one core to one core of another datacenter, the home of their keys, that have no answer yet.

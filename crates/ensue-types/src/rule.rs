@@ -140,6 +140,9 @@ rules! {
     LoseTailsTogether,
     /// They do so only when every other datacenter has said how much it has: what one of them has is taken back.
     HearAllBeforeLosing,
+    /// A partition that has started sends nothing that it wrote since, and promises no time, while somebody who can be
+    /// reached has not said how much of its stream it has: the directory may be an old copy.
+    HearAllBeforePromising,
     /// What a datacenter requests or claims without ground ends the exchange with it, and stops nobody else.
     RefuseThePeerAlone,
 

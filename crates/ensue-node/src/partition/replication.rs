@@ -5,6 +5,7 @@
 
 pub(in crate::partition) mod acknowledgements;
 pub(in crate::partition) mod applied;
+pub(in crate::partition) mod held_back;
 pub(in crate::partition) mod inbound;
 pub(in crate::partition) mod old_entries;
 pub(in crate::partition) mod own;
@@ -19,6 +20,7 @@ use acknowledgements::Acknowledgements;
 use applied::{Applied, AppliedSet};
 use ensue_types::{DatacenterId, PartitionId, Position};
 use ensue_wire::Address;
+use held_back::HeldBack;
 use inbound::Inbound;
 use progress::Progress;
 use receiver::Receiver;
@@ -51,6 +53,8 @@ pub(crate) struct Replication {
     pub(in crate::partition) inbound: Inbound,
     senders: BTreeMap<DatacenterId, Sender>,
     receivers: BTreeMap<DatacenterId, Receiver>,
+    /// What is not said since the start, while somebody has not said what it has.
+    held_back: Option<HeldBack>,
     /// Streams that brought something that could not be taken yet.
     paused: BTreeSet<DatacenterId>,
     /// Where each stream was at which time, the own one too; kept where pasts are times.
@@ -200,6 +204,7 @@ impl Replication {
             inbound: Inbound::default(),
             senders: others.iter().map(|&d| (d, Sender::default())).collect(),
             receivers: others.iter().map(|&d| (d, Receiver::default())).collect(),
+            held_back: None,
             paused: BTreeSet::new(),
             progress: BTreeMap::new(),
             keeps_progress: protocols.iter().any(|protocol| protocol.needs().snapshot_vectors),

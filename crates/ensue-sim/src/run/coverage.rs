@@ -72,6 +72,7 @@ impl Mark {
             Mark::Branched,
             Mark::StateCollected,
             Mark::ScriptStopped,
+            Mark::GoesOnUnproved,
         ];
         for remote in [false, true] {
             marks.extend(STEPS.iter().map(|&step| Mark::Crash { step, remote }));

@@ -58,9 +58,10 @@ impl Options {
             "loses_datacenter" => {
                 self.faults.loses_datacenter = choice(value, &[("yes", true), ("no", false)])?;
             }
-            "loses_directories" => {
-                self.faults.loses_directories = choice(value, &[("yes", true), ("no", false)])?;
-            }
+            "loses_directories" => match choice(value, &[("yes", true), ("no", false)])? {
+                true => self.make_directories_lost(),
+                false => self.faults.loses_directories = false,
+            },
             "wild_clocks" => {
                 choice(value, &[("yes", ())])?;
                 self.make_clocks_wild();
@@ -84,6 +85,7 @@ impl Options {
     fn tune(&mut self, name: &str, value: &str) -> Result<(), String> {
         let tuning = &mut self.tuning;
         match name {
+            "proof_wait_ms" => tuning.proof_wait_ms = number(value)?,
             "request_timeout_ms" => tuning.request_timeout_ms = number(value)?,
             "read_transaction_timeout_ms" => tuning.read_transaction_timeout_ms = number(value)?,
             "read_mark_ms" => tuning.read_mark_ms = number(value)?,

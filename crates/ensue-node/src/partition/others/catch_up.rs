@@ -126,6 +126,9 @@ impl Others {
         end: Position,
         time: LogicalTime,
     ) {
+        if time == LogicalTime::ZERO && self.will_promise_later(cx, datacenter) {
+            return;
+        }
         let Some(catch_up) = &mut self.catch_up else { return };
         if !catch_up.unheard.remove(&datacenter) {
             return;
@@ -136,6 +139,14 @@ impl Others {
             catch_up.ended_at.insert(datacenter, time);
             self.on_heartbeat(datacenter, end, time);
         }
+    }
+
+    /// Whether a datacenter that promises no time will soon: it has just been started, and its directory may be an old
+    /// copy. Times that are refused are another matter, and where lost parts are given back two may wait for each
+    /// other.
+    fn will_promise_later(&self, cx: &Cx, datacenter: DatacenterId) -> bool {
+        let is_refused = self.ahead.refuses().any(|refused| refused == datacenter);
+        self.stable_time.times.has_heartbeats() && !is_refused && !self.awaits_lost_parts(cx)
     }
 
     /// Whether somebody has not said yet what is missing.

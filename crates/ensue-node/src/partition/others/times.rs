@@ -42,7 +42,7 @@ impl Others {
 
     /// A promise: the clock has passed whatever is logged, and what is stamped later lies above.
     pub(in crate::partition) fn send_heartbeat(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
-        if self.replication.knows(datacenter) {
+        if self.replication.knows(datacenter) && self.replication.may_promise(datacenter) {
             cx.promise();
             self.stable_time.times.count_heartbeat();
             let message = Message::Heartbeat { end: cx.position };

@@ -65,6 +65,7 @@ impl Peering<'_> {
             Finding::Valid => {
                 self.accept_peer(datacenter, introduction);
                 self.answer_repeats();
+                self.visibility().replicate();
             }
             Finding::Refuse(reason) => self.refuse_peer(datacenter, reason),
             Finding::Unsure(reason) => {
@@ -86,6 +87,35 @@ impl Peering<'_> {
             return;
         }
         unsure.into_iter().for_each(|datacenter| self.introduce(datacenter, true));
+    }
+
+    /// This directory may be an old copy as long as somebody has not said how much of the own stream it has.
+    pub(in crate::partition) fn hold_back(&mut self) {
+        let wait_us = 1_000 * self.cx.config.tuning.proof_wait_ms;
+        if wait_us == 0 || !Rule::HearAllBeforePromising.holds() {
+            return;
+        }
+        let has_told = |datacenter: &DatacenterId| self.peers.identity.has_told(*datacenter);
+        let untold = self.others.living().filter(|datacenter| !has_told(datacenter)).collect();
+        let until_us = self.cx.now.monotonic_us.saturating_add(wait_us);
+        self.others.replication.hold_back(self.cx.position, untold, until_us);
+    }
+
+    /// Those that were declared dead, or said nothing for too long, are not waited for.
+    pub(in crate::partition) fn hold_back_no_longer(&mut self) {
+        let late = self.others.replication.untold_for_too_long(self.cx.now.monotonic_us);
+        if !late.is_empty() {
+            self.cx.trace(Trace::GoesOnUnproved { partition: self.cx.id, without: late.clone() });
+        }
+        let is_dead = |datacenter: &DatacenterId| self.others.failover.failed.contains(*datacenter);
+        let dead: Vec<DatacenterId> = self.others.replication.untold().filter(is_dead).collect();
+        let mut is_over = false;
+        for datacenter in late.into_iter().chain(dead) {
+            is_over |= self.others.replication.note_told(datacenter);
+        }
+        if is_over {
+            self.visibility().replicate();
+        }
     }
 
     /// The own entry that another datacenter has received was read from the log.
@@ -112,6 +142,7 @@ impl Peering<'_> {
             sender.on_introduced(theirs.received);
         }
         let was_refused = self.peers.identity.accept(datacenter);
+        self.others.replication.note_told(datacenter);
         if was_refused {
             self.cx.trace(Trace::PeerReadmitted { partition: self.cx.id, datacenter });
         }

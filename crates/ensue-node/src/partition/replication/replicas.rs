@@ -2,6 +2,7 @@
 
 use super::Replication;
 use super::progress::Progress;
+use super::sender::Sender;
 use crate::partition::cx::Cx;
 use bytes::Bytes;
 use ensue_store::entry::{Change, Entry};
@@ -92,7 +93,9 @@ impl Replication {
     pub(in crate::partition) fn send_streams(&mut self, cx: &mut Cx, end: Position) {
         let window = cx.config.tuning.stream_window_bytes;
         // At the end of most turns nobody does.
-        let wanting = self.senders.iter().filter(|(_, sender)| sender.wants(end, window).is_some());
+        let wants =
+            |datacenter, sender: &Sender| sender.wants(self.end_for(datacenter, end), window).is_some();
+        let wanting = self.senders.iter().filter(|(datacenter, sender)| wants(**datacenter, sender));
         let wanting: Vec<DatacenterId> = wanting.map(|(datacenter, _)| *datacenter).collect();
         for datacenter in wanting {
             while self.send_batch(cx, datacenter, end) {}
@@ -103,6 +106,7 @@ impl Replication {
     pub(crate) fn send_batch(&mut self, cx: &mut Cx, datacenter: DatacenterId, end: Position) -> bool {
         let tuning = &cx.config.tuning;
         let (window, batch) = (tuning.stream_window_bytes, tuning.stream_batch_entries);
+        let end = self.end_for(datacenter, end);
         let Some(sender) = self.senders.get_mut(&datacenter) else { return false };
         let Some(first) = sender.wants(end, window) else { return false };
         let left = (end.0 - first.0).saturating_add(1);
@@ -138,12 +142,13 @@ impl Replication {
         read: Vec<(Position, bytes::Bytes)>,
         end: Position,
     ) {
+        let end_here = self.end_for(datacenter, end);
         let Some(sender) = self.senders.get_mut(&datacenter) else { return };
         sender.reading = false;
-        let Some(mut next) = sender.wants(end, usize::MAX) else { return };
+        let Some(mut next) = sender.wants(end_here, usize::MAX) else { return };
         let first = next;
         let mut entries = Vec::new();
-        for (position, entry) in read.into_iter().filter(|(position, _)| *position <= end) {
+        for (position, entry) in read.into_iter().filter(|(position, _)| *position <= end_here) {
             if position == next {
                 let after = self.applied.next(cx.datacenter, position);
                 sender.sent(position, after, entry.len());

@@ -95,6 +95,11 @@ impl Times {
         }
     }
 
+    /// Whether some keyspace needs the time of partitions that write nothing.
+    pub(in crate::partition) fn has_heartbeats(&self) -> bool {
+        self.has_heartbeats
+    }
+
     /// Whether some keyspace shows what is stable.
     pub(in crate::partition) fn has_snapshot_vectors(&self) -> bool {
         self.has_snapshot_vectors

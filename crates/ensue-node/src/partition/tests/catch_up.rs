@@ -26,6 +26,11 @@ pub(super) const ELSEWHERE: Address = Address::Partition { datacenter: OTHER, pa
 
 /// The first of two partitions, on this boot of its machine.
 pub(super) fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
+    started_under("eiger", files, boot)
+}
+
+/// The same under a protocol.
+fn started_under(protocol: &str, files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
     let mut config = config(AppendFsync::EverySecond);
     config.boot = boot;
     config.boot_id = [boot as u8; 16];
@@ -35,8 +40,8 @@ pub(super) fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
         *datacenter = DatacenterTopology { cores: 2, placement, ..datacenter.clone() };
     }
     config.tuning.checkpoint_bytes = u64::MAX;
-    let eiger = || ensue_protocol::by_name("eiger", Default::default()).expect("known");
-    let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| eiger()).collect::<Vec<_>>());
+    let protocol = || ensue_protocol::by_name(protocol, Default::default()).expect("known");
+    let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
     let partition = Partition::new(PARTITION, Arc::new(config), protocols, now);
     World { partition, now, files }.started()
@@ -325,4 +330,22 @@ fn a_partition_ends_its_incarnation_with_its_neighbour_once_a_start() {
             .set(DatacenterId(0))
             .is_some_and(|set| set.is_lost(Position(1)))
     );
+}
+
+/// A datacenter that was started at the same time says where its stream ends, and promises no time yet: its directory
+/// may be an old copy. What was known of its time before the power failed is not known again by that.
+#[test]
+fn where_a_stream_ends_counts_when_its_time_is_promised() {
+    let files = started_under("cure", BTreeMap::new(), 1).files;
+    let mut world = started_under("cure", files, 2);
+    let after = Position::before(Incarnation(1));
+    world.message(ELSEWHERE, Message::TailFetched { after, received: after, entries: Vec::new() });
+    let asked = sent(&mut world);
+    repeat(&mut world, &asked);
+    let wall_ms = std::mem::take(&mut world.now.wall_ms);
+    say_end(&mut world, 0);
+    assert!(world.partition.others.awaits_words());
+    world.now.wall_ms = wall_ms;
+    say_end(&mut world, 0);
+    assert!(!world.partition.others.awaits_words());
 }

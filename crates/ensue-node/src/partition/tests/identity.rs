@@ -324,6 +324,55 @@ fn introduce_third(world: &mut World, introduction: Introduction) {
     world.message(third, Message::Introduce(introduction));
 }
 
+/// Whether the other datacenter has been sent the first entry that was written since the start, and was promised a time
+/// with the last acknowledgement.
+fn told_of_the_new(world: &mut World) -> (bool, bool) {
+    let envelopes: Vec<_> = std::iter::from_fn(|| world.partition.cx.outbox.next()).collect();
+    let to_it = || envelopes.iter().filter(|envelope| envelope.to == ELSEWHERE);
+    let is_sent = to_it().any(|envelope| matches!(envelope.message, Message::StreamEntries { .. }));
+    let mut acknowledged =
+        to_it().filter(|envelope| matches!(envelope.message, Message::StreamAcknowledge(_)));
+    let is_promised = acknowledged.next_back().is_some_and(|last| last.time > LogicalTime::ZERO);
+    (is_sent, is_promised)
+}
+
+#[test]
+fn what_is_new_waits_for_whoever_may_have_more_of_the_stream_but_not_for_ever() {
+    let resume = || Message::StreamResume { incarnation: Incarnation(1), received: Position(0) };
+    let begun = || {
+        let mut world = of_three();
+        introduce(&mut world, introduction());
+        world.run("SET a 1");
+        world.message(ELSEWHERE, resume());
+        assert_eq!(told_of_the_new(&mut world), (false, false));
+        world
+    };
+    // The third one has no more of it.
+    let mut world = begun();
+    introduce_third(&mut world, Introduction { directory: DirectoryId(0x79), ..introduction() });
+    world.message(ELSEWHERE, resume());
+    assert_eq!(told_of_the_new(&mut world), (true, true));
+    // It cannot be asked.
+    let mut world = begun();
+    world.now.monotonic_us += 1_000 * ensue_types::limits::PROOF_WAIT_MS - 1;
+    world.partition.on_timer(world.now);
+    world.message(ELSEWHERE, resume());
+    assert_eq!(told_of_the_new(&mut world), (false, false));
+    world.now.monotonic_us += 1_000_000;
+    world.partition.on_timer(world.now);
+    world.message(ELSEWHERE, resume());
+    assert_eq!(told_of_the_new(&mut world), (true, true));
+    // Its operator gave it up.
+    let mut world = begun();
+    let (received, time) = (Position(0), LogicalTime::ZERO);
+    let third = Message::DatacenterFailed { datacenter: THIRD, received, time, ended: None };
+    world.message(ELSEWHERE, third);
+    world.now.monotonic_us += 1_000_000;
+    world.partition.on_timer(world.now);
+    world.message(ELSEWHERE, resume());
+    assert_eq!(told_of_the_new(&mut world), (true, true));
+}
+
 #[test]
 fn a_peer_that_has_heard_of_more_is_refused_until_the_third_can_be_asked() {
     let heard = Introduction { elsewhere: Position(1), ..introduction() };

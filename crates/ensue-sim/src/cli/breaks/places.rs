@@ -251,6 +251,7 @@ const ROWS: &[Row] = &[
             Rule::AskTheRightDirectory,
             Rule::LoseTailsTogether,
             Rule::HearAllBeforeLosing,
+            Rule::HearAllBeforePromising,
             Rule::TakeBackTheDecision,
             Rule::RefuseThePeerAlone,
         ],
