@@ -103,6 +103,14 @@ fn tails_that_are_lost_together_are_recovered_from() {
     }
 }
 
+/// A session of the publisher's datacenter heard of what the publisher had read optimistically, and whose past was
+/// still on its way to another partition: a mistake of the oracle.
+#[test]
+fn a_message_waits_for_nothing_where_it_was_published() {
+    let options = Options::draw_with(9100016, Rules::default(), "pocc").losing_directories();
+    assert_eq!(run(options, None).violation, None);
+}
+
 /// Worlds that lose directories and had shown mistakes: a log that was trimmed though whoever had lost everything had
 /// been told that it is whole, parts of transactions that came back and were never forgotten, an old copy under
 /// `always` that asked nobody, and a healthy partition that stopped because one other datacenter ran on foreign
