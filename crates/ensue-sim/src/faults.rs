@@ -139,6 +139,7 @@ kinds! {
     power_loss::PowerLoss,
     restart::Restart,
     wire_version::WireVersion,
+    other_settings::OtherSettings,
     pause::Pause,
     slow_core::SlowCore,
     clock_jump::ClockJump,

@@ -101,6 +101,9 @@ impl Options {
         }
         options.faults = draw_faults(&options);
         draw_power(&mut options);
+        if may_draw_directories(&options) && Random::stream(seed, "directories of options").chance(60) {
+            options = options.losing_directories();
+        }
         options
     }
 
@@ -117,6 +120,7 @@ impl Options {
     /// The same world, of two datacenters at least, in which clocks run far ahead, and operators give their
     /// datacenters other times.
     pub fn wild_clocks(mut self) -> Options {
+        self.faults.loses_directories = false;
         if self.shape.datacenters < 2 {
             self.set("datacenters=3").expect("so many there may be");
         }
@@ -337,6 +341,12 @@ fn draw_power(options: &mut Options) {
     options.tuning.collect_interval_ms = 20;
     options.faults.intervals_ms.retain(|(name, _)| *name != PowerLoss::NAME);
     options.faults.intervals_ms.push((PowerLoss::NAME, restless.between(60, 300)));
+}
+
+/// Whether a seed may draw lost directories by itself: where there are rows, and no operator gives datacenters other
+/// times.
+fn may_draw_directories(options: &Options) -> bool {
+    options.shape.datacenters > 1 && !options.promises().branches && !options.clock.recovers
 }
 
 /// Twice the time that the operations of a workload usually take.

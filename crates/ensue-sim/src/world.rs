@@ -39,7 +39,7 @@ use crate::world::traffic::Traffic;
 use crate::world::work::Processors;
 use ensue_node::{Node, Trace, TransactionStep};
 use ensue_types::{Args, DatacenterId, PartitionId, SessionId};
-use ensue_wire::handshake::VersionRange;
+use ensue_wire::handshake::{Settings, VersionRange};
 use ensue_wire::{WIRE_VERSION_MAX, WIRE_VERSION_MIN};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
@@ -133,6 +133,8 @@ struct Process {
     lost: bool,
     /// The versions of the wire format that it speaks.
     versions: VersionRange,
+    /// What it is configured with beside what all have.
+    settings: Settings,
     boot: u32,
     boot_id: u64,
     clock: Clock,
@@ -233,6 +235,7 @@ impl World {
             stopping: false,
             lost: false,
             versions: VERSIONS,
+            settings: Settings::default(),
             boot: 0,
             boot_id: clocks.bits(),
             clock: Clock::new(

@@ -33,6 +33,8 @@ impl Mark {
             Mark::MessageHeard | Mark::AnsweredAtHome => !promises.branches,
             Mark::StaleRead => promises.causality && !promises.shows_received,
             Mark::ScriptStopped => !promises.branches,
+            // No seed draws lost directories there.
+            Mark::Fault(name) if OF_DIRECTORIES.contains(name) => !promises.branches,
             Mark::Blocked => promises.availability == Availability::Blocks,
             Mark::FellBack => promises.availability == Availability::FallsBack,
             Mark::Aborted | Mark::MergeBegun | Mark::Branched | Mark::StateCollected => promises.branches,
@@ -77,9 +79,7 @@ impl Mark {
         for remote in [false, true] {
             marks.extend(STEPS.iter().map(|&step| Mark::Crash { step, remote }));
         }
-        // Directories are lost only where somebody asks for that.
-        let drawn = NAMES.into_iter().filter(|name| !OF_DIRECTORIES.contains(name));
-        marks.extend(drawn.map(Mark::Fault));
+        marks.extend(NAMES.map(Mark::Fault));
         marks
     }
 }

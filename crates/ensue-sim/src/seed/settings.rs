@@ -64,6 +64,7 @@ impl Options {
             },
             "wild_clocks" => {
                 choice(value, &[("yes", ())])?;
+                self.faults.loses_directories = false;
                 self.make_clocks_wild();
             }
             "operations" => self.workload.operations = number(value)?,

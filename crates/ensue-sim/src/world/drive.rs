@@ -384,7 +384,7 @@ impl World {
         if !alive(a) || !alive(b) || self.network.is_up(a, b) {
             return;
         }
-        if negotiate(&self.hello(a), &self.hello(b)).is_err() {
+        if negotiate(&self.hello(a), &self.hello(b)).is_err() || self.are_configured_differently(a, b) {
             self.marks.add(Mark::HandshakeRefused);
             return self.queue.push(self.now + 20_000, Event::Reconnect { a, b });
         }
@@ -393,6 +393,13 @@ impl World {
             Err(Some(again)) => self.queue.push(again, Event::Reconnect { a, b }),
             Err(None) => {}
         }
+    }
+
+    fn are_configured_differently(&self, a: Site, b: Site) -> bool {
+        let shape = self.options.shape;
+        let settings = |site| &self.processes[shape.process(site).0].settings;
+        let same_datacenter = shape.datacenter(a) == shape.datacenter(b);
+        !settings(a).differences(settings(b), same_datacenter).is_empty()
     }
 
     /// What a core says first on a connection.

@@ -7,6 +7,7 @@ use crate::world::network::Break;
 use crate::world::shape::{ProcessId, Site};
 use ensue_protocol::Availability;
 use ensue_types::{CoreId, DatacenterId};
+use ensue_wire::handshake::Settings;
 
 impl World {
     /// Cuts every connection between two datacenters, until as many heals as cuts have come.
@@ -107,6 +108,7 @@ impl World {
         }
         for process in 0..self.processes.len() {
             self.restart_with(ProcessId(process), VERSIONS);
+            self.restart_configured(ProcessId(process), Settings::default());
         }
         for hold in self.holds.keys().copied().collect::<Vec<_>>() {
             self.release(hold);

@@ -8,7 +8,7 @@ use crate::world::network::{Break, EndNews};
 use crate::world::shape::{ProcessId, Site};
 use ensue_node::{AppendFsync, FirstStart, Input, Node, NodeConfig};
 use ensue_types::{DatacenterId, Now};
-use ensue_wire::handshake::VersionRange;
+use ensue_wire::handshake::{Settings, VersionRange};
 
 impl World {
     /// Starts a process that is not running.
@@ -72,6 +72,15 @@ impl World {
         if self.processes[id.0].versions != versions {
             self.kill(id);
             self.processes[id.0].versions = versions;
+            self.start(id);
+        }
+    }
+
+    /// The same of settings.
+    pub fn restart_configured(&mut self, id: ProcessId, settings: Settings) {
+        if self.processes[id.0].settings != settings {
+            self.kill(id);
+            self.processes[id.0].settings = settings;
             self.start(id);
         }
     }
