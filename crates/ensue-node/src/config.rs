@@ -6,6 +6,7 @@ use crate::handlers::Handler;
 use crate::homes::Home;
 use ensue_branch::Collection;
 use ensue_protocol::Registry;
+use ensue_store::row::LARGE;
 use ensue_types::{CoreId, DatacenterId, KeyspaceId, PartitionId, limits};
 use std::fmt;
 
@@ -112,6 +113,8 @@ pub struct Tuning {
     /// for it.
     pub turn_answer_bytes: usize,
     pub turn_cells: usize,
+    /// Columns of a row beyond which it is kept as a large one.
+    pub row_columns_max: u16,
     /// Steps of a script before it is stopped.
     pub script_steps: u64,
     /// Bytes that a core keeps of messages of other datacenters that wait for what their publishers had seen, and how
@@ -178,6 +181,7 @@ impl Default for Tuning {
             relaxed_sync_interval_ms: 30_000,
             turn_answer_bytes: limits::ANSWER_BYTES_PER_TURN,
             turn_cells: limits::CELLS_PER_TURN,
+            row_columns_max: LARGE as u16,
             script_steps: limits::SCRIPT_STEPS_MAX,
             messages_waiting_bytes: limits::MESSAGES_WAITING_BYTES,
             message_waits_ms: limits::MESSAGE_WAITS_MS,

@@ -15,6 +15,7 @@ use ensue_store::cell::{Addition, Cell, Content, SourceRef, State};
 use ensue_store::compact::{Compact, RowRef};
 use ensue_store::keyspace::{Keyspace, Written};
 use ensue_store::row::{Gone, Kind};
+use ensue_store::settled::Settled;
 use ensue_store::view::{Shown, View};
 use ensue_types::{
     Column, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, OperationId, Previous, Reply, RowEffect,
@@ -29,6 +30,8 @@ pub use writer::{Changes, Writer};
 /// A walk over a row takes about this many steps however small its steps are to be, unless they would be larger than
 /// the other.
 const STEPS: usize = 128;
+/// Columns of a row whose deadline has passed that one turn deletes.
+const CLEARED_AT_ONCE: usize = 1_000;
 const STEP_MAX: usize = 512;
 
 /// What an effect takes in an entry beside its key, its column's name and its value: its header, and what it covers or
@@ -38,7 +41,7 @@ const EFFECT_BYTES: usize = 80;
 /// A write that would not fit into an entry has changed nothing.
 pub const TOO_MUCH: Reply = Reply::error(
     "ERR too much for one write: what it changes takes more than 160 MiB, counting its key with every field or member; split it, or \
-     let a key expire that is too large to be deleted at once",
+     delete a key first that is too large to be overwritten at once",
 );
 
 /// An answer that would be too long is not given.
@@ -131,6 +134,18 @@ impl Observed {
         let source = row.source();
         if self.sources.last().is_none_or(|last| last.operation != source.operation) {
             self.sources.push(source);
+        }
+        Ok(())
+    }
+
+    fn record_settled(&mut self, settled: &Settled<'_>, view: View<'_>) -> Result<(), Gone> {
+        settled.at(view)?;
+        self.valid_since(settled.since);
+        self.pieces += if settled.is_counter() { 2 } else { 1 };
+        for source in settled.sources() {
+            if self.sources.last().is_none_or(|last| last.operation != source.operation) {
+                self.sources.push(source);
+            }
         }
         Ok(())
     }
@@ -305,9 +320,8 @@ impl<'a> Evaluation<'a> {
     /// The content of one column if the row is of the column's kind, or absent.
     pub fn content(&mut self, key: &[u8], column: &Column) -> Result<Content, Halt> {
         let text = |row: &Compact| Content::Bytes(Bytes::copy_from_slice(row.value()));
-        self.look(key, column, (Content::Nothing, text, State::content), |content| {
-            *content != Content::Nothing
-        })
+        let shows = (text, |settled: &Settled<'_>| settled.content(), State::content);
+        self.look(key, column, Content::Nothing, shows, |content| *content != Content::Nothing)
     }
 
     /// Makes room for what is observed of so many keys.
@@ -317,16 +331,22 @@ impl<'a> Evaluation<'a> {
 
     /// Whether one column has a content, if the row is of the column's kind, or absent.
     pub fn has_content(&mut self, key: &[u8], column: &Column) -> Result<bool, Halt> {
-        self.look(key, column, (false, |_: &Compact| true, State::is_live), |is_live| *is_live)
+        let shows = (|_: &Compact| true, |_: &Settled<'_>| true, State::is_live);
+        self.look(key, column, false, shows, |is_live| *is_live)
     }
 
     /// Looks at one column, if the row is of the column's kind, or absent, and observes it. What is answered where
-    /// nothing is, of a compact row, and of a state; and whether that is something.
+    /// nothing is; of a compact row, of a settled column, and of a state; and whether that is something.
     fn look<T>(
         &mut self,
         key: &[u8],
         column: &Column,
-        (nothing, of_compact, of_state): (T, impl FnOnce(&Compact) -> T, impl FnOnce(&State) -> T),
+        nothing: T,
+        (of_compact, of_settled, of_state): (
+            impl FnOnce(&Compact) -> T,
+            impl FnOnce(&Settled<'_>) -> T,
+            impl FnOnce(&State) -> T,
+        ),
         is_something: impl FnOnce(&T) -> bool,
     ) -> Result<T, Halt> {
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
@@ -334,22 +354,30 @@ impl<'a> Evaluation<'a> {
         };
         // Where every column is of the asked kind, live or dead, the others have no say.
         let asked = Kind::of(column);
-        let row = match row {
-            RowRef::Whole(row) => row,
-            RowRef::Compact(row) => {
-                self.observed.record_compact(row, self.view)?;
-                self.observed.look_up(true);
-                return if asked == Some(Kind::Text) { Ok(of_compact(row)) } else { Err(Halt::WrongType) };
-            }
-        };
+        if let RowRef::Compact(row) = row {
+            self.observed.record_compact(row, self.view)?;
+            self.observed.look_up(true);
+            return if asked == Some(Kind::Text) { Ok(of_compact(row)) } else { Err(Halt::WrongType) };
+        }
         if row.sole_kind() != asked {
-            observe_row(&mut self.observed, RowRef::Whole(row), self.view)?;
+            observe_row(&mut self.observed, row, self.view)?;
             if row.kind_at(self.view)?.is_some_and(|shown| Some(shown) != asked) {
                 self.observed.look_up(true);
                 return Err(Halt::WrongType);
             }
         }
-        let found = match row.cell(column) {
+        let settled = match row {
+            RowRef::Whole(row) => row.settled(column),
+            RowRef::Packed(row) => row.get(column),
+            RowRef::Compact(_) => None,
+        };
+        if let Some(settled) = settled {
+            self.observed.record_settled(&settled, self.view)?;
+            self.observed.look_up(true);
+            return Ok(of_settled(&settled));
+        }
+        let cell = if let RowRef::Whole(row) = row { row.cell(column) } else { None };
+        let found = match cell {
             None => {
                 absent(self.keyspace, &mut self.observed, self.view)?;
                 nothing
@@ -376,12 +404,18 @@ impl<'a> Evaluation<'a> {
             return Err(Halt::WrongType);
         }
         let mut columns = Vec::new();
+        if let RowRef::Packed(row) = row {
+            row.at(self.view)?;
+            let of_kind = row.columns().filter(|(column, _)| Kind::of(column) == Some(kind));
+            columns.extend(of_kind.map(|(column, settled)| (column, settled.content())));
+            return Ok(columns);
+        }
         let row = row.whole();
         let cells = row.cells_in_order().filter(|(column, _)| Kind::of(column) == Some(kind));
         for (column, cell) in cells {
             let content = cell.at(self.view).ok_or(Gone)?.state.content();
             if content != Content::Nothing {
-                columns.push((column.clone(), content));
+                columns.push((column.into_owned(), content));
             }
         }
         Ok(columns)
@@ -405,7 +439,7 @@ impl<'a> Evaluation<'a> {
             self.observed.record(&shown);
             let content = shown.state.content();
             if content != Content::Nothing {
-                columns.push((column.clone(), content));
+                columns.push((column.into_owned(), content));
             }
         }
         Ok((columns, next))
@@ -447,7 +481,10 @@ impl<'a> Evaluation<'a> {
         match self.keyspace.row(key) {
             None => 0,
             Some(RowRef::Compact(_)) => effect_bytes(key, &Column::Text, 0),
-            Some(RowRef::Whole(row)) => row.all_cells().map(|(column, _)| effect_bytes(key, column, 0)).sum(),
+            Some(RowRef::Packed(row)) => row.columns().map(|(column, _)| effect_bytes(key, &column, 0)).sum(),
+            Some(RowRef::Whole(row)) => {
+                (row.columns_count() + 1) * effect_bytes(key, &Column::Deadline, 0) + row.name_bytes()
+            }
         }
     }
 
@@ -469,23 +506,46 @@ impl<'a> Evaluation<'a> {
 
     /// Whether a key has a deadline or another column than a string's, shown or not.
     pub fn is_more_than_text(&self, key: &[u8]) -> bool {
-        matches!(self.keyspace.another_row(key), Some(RowRef::Whole(row)) if row.only_text().is_none())
+        match self.keyspace.another_row(key) {
+            None | Some(RowRef::Compact(_)) => false,
+            Some(RowRef::Packed(row)) => row.kind() != Kind::Text,
+            Some(RowRef::Whole(row)) => row.only_text().is_none(),
+        }
     }
 
-    /// Deletes some of the columns of a row whose deadline has passed and that is too large to be deleted at once. The
-    /// deadline stays, so nobody sees that some are gone.
-    pub fn clear_some_expired(&mut self, key: &Bytes) {
-        let Some((columns, view)) = self.expired_columns(key) else { return };
-        for column in columns.into_iter().filter(|column| *column != Column::Deadline) {
+    /// Deletes some of the columns of a row whose deadline has passed and that has too many to be deleted at once: of
+    /// those from a place on. The deadline stays, so nobody sees that some are gone. Answers the place of the others.
+    pub fn clear_some_expired(&mut self, key: &Bytes, place: usize) -> Option<usize> {
+        let view = self.expired_view(key)?;
+        let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return None };
+        let (cells, next) = row.cells_from(place, CLEARED_AT_ONCE);
+        let live = cells.filter(|(_, cell)| is_live(cell, view));
+        let columns: Vec<Column> = live.map(|(column, _)| column.into_owned()).collect();
+        for column in columns {
             if self.check_room(effect_bytes(key, &column, 0)).is_err() {
-                return;
+                return Some(place);
             }
             self.remove_column(key, column, view);
         }
+        next
+    }
+
+    /// Whether deleting a row whose deadline has passed takes too long for one turn. What is left of it when all its
+    /// columns are deleted does not.
+    pub fn is_cleared_in_parts(&self, key: &Bytes) -> bool {
+        let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return false };
+        let is_long = row.is_large() && row.columns_count() > CLEARED_AT_ONCE && !row.is_spent();
+        is_long && self.expired_view(key).is_some()
     }
 
     /// The live columns of a row whose deadline has passed, and how they are seen.
     fn expired_columns(&self, key: &Bytes) -> Option<(Vec<Column>, View<'a>)> {
+        let view = self.expired_view(key)?;
+        Some((live_columns(self.keyspace.row(key)?, view), view))
+    }
+
+    /// How the columns are seen of a row whose deadline has passed.
+    fn expired_view(&self, key: &Bytes) -> Option<View<'a>> {
         let row = self.keyspace.row(key)?;
         if !row.may_expire() {
             return None;
@@ -503,7 +563,7 @@ impl<'a> Evaluation<'a> {
             true => return None,
             false => View::Newest,
         };
-        Some((live_columns(row, view), view))
+        Some(view)
     }
 
     /// Whether a row shows no column of a kind.
@@ -527,6 +587,25 @@ impl<'a> Evaluation<'a> {
         Ok(was)
     }
 
+    /// Deletes a row. One that takes too much for an entry expires now: everybody sees at once that it is gone, and its
+    /// columns are deleted in parts.
+    pub fn delete_row(&mut self, key: &Bytes) -> Result<(), Halt> {
+        if self.bytes_to_clear(key) <= limits::ENTRY_BYTES_MAX {
+            return self.clear_row(key, |_| true);
+        }
+        self.check_room(self.bytes_to_delete(key))?;
+        self.put(key, Column::Deadline, Bytes::from_static(&[0; 8]));
+        Ok(())
+    }
+
+    /// What it takes to delete a row in this way, at most.
+    pub fn bytes_to_delete(&self, key: &Bytes) -> usize {
+        match self.bytes_to_clear(key) {
+            bytes if bytes <= limits::ENTRY_BYTES_MAX => bytes,
+            _ => effect_bytes(key, &Column::Deadline, size_of::<u64>()),
+        }
+    }
+
     /// Deletes the live columns and the deadline, those that the filter names, without observing them.
     pub fn clear_row(&mut self, key: &Bytes, doomed: impl Fn(&Column) -> bool) -> Result<(), Halt> {
         let Some(row) = self.keyspace.row(key) else { return Ok(()) };
@@ -547,7 +626,7 @@ impl<'a> Evaluation<'a> {
         // A compact row has none.
         let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return };
         let deadline = row.cell(&Column::Deadline);
-        if deadline.and_then(|cell| cell.at(self.view)).is_some_and(|shown| shown.state.is_live()) {
+        if deadline.is_some_and(|cell| is_live(&cell, self.view)) {
             self.delete_column(key, Column::Deadline, self.view);
         }
     }
@@ -564,10 +643,22 @@ impl<'a> Evaluation<'a> {
     pub fn add(&mut self, key: &Bytes, column: Column, amount: Decimal) {
         let writer = self.writer.as_ref().expect("only writes add");
         let (adder, stamp) = (writer.adder, writer.write.stamp);
+        let settled = match self.keyspace.row(key) {
+            Some(RowRef::Packed(row)) => row.get(&column),
+            Some(RowRef::Whole(row)) => row.settled(&column),
+            _ => None,
+        };
+        // Nothing ends the epoch of a counter that is settled.
+        if let Some(known) = settled.and_then(|settled| settled.added_by(adder)) {
+            if let Some(sum) = known.sum.checked_add(amount) {
+                let effect = Effect::Add { epoch_sum: EpochSum { epoch: known.epoch, sum } };
+                return self.change(RowEffect { key: key.clone(), column, effect });
+            }
+        }
         let row = self.keyspace.row(key).map(RowRef::whole);
         let cell = row.as_ref().and_then(|row| row.cell(&column));
-        let newest = cell.map(Cell::state);
-        let shown = cell.and_then(|cell| cell.at(self.view));
+        let newest = cell.as_deref().map(Cell::state);
+        let shown = cell.as_deref().and_then(|cell| cell.at(self.view));
         // A base that this very write has set over an addition of its own covers every addition of this stamp.
         let covered =
             newest.is_some_and(|s| s.counter.iter().flat_map(|c| &c.seen).any(|seen| seen.stamp == stamp));
@@ -717,11 +808,17 @@ fn observe_row(observed: &mut Observed, row: RowRef<'_>, view: View<'_>) -> Resu
     let row = match row {
         RowRef::Whole(row) => row,
         RowRef::Compact(row) => return Ok(observed.record_compact(row, view)?),
+        RowRef::Packed(row) => {
+            let others = row.count() - usize::from(row.kind() == Kind::Text);
+            observed.pieces += others;
+            return Ok(row.settled().try_for_each(|settled| observed.record_settled(&settled, view))?);
+        }
     };
     if let Some(summary) = row.summary(view) {
         observed.valid_since(summary.since);
         observed.sources.extend_from_slice(summary.latest);
-        observed.pieces += summary.latest.len() + 1;
+        observed.pieces += summary.latest.len() + summary.recent.len() + 1;
+        observed.sources.extend(summary.recent);
         for cell in summary.open {
             observed.record(&cell.at(view).ok_or(Gone)?);
         }
@@ -730,16 +827,27 @@ fn observe_row(observed: &mut Observed, row: RowRef<'_>, view: View<'_>) -> Resu
     for (column, cell) in row.cells() {
         observed.record(&cell.at(view).ok_or(Gone)?);
         // Another field or member may be missing: then it is a piece too.
-        observed.pieces += usize::from(Kind::of(column) != Some(Kind::Text));
+        observed.pieces += usize::from(Kind::of(&column) != Some(Kind::Text));
     }
     Ok(())
+}
+
+fn is_live(cell: &Cell, view: View<'_>) -> bool {
+    cell.at(view).is_some_and(|shown| shown.state.is_live())
 }
 
 fn live_columns(row: RowRef<'_>, view: View<'_>) -> Vec<Column> {
     let row = match row {
         RowRef::Whole(row) => row,
         RowRef::Compact(row) => return row.at(view).map(|()| Column::Text).into_iter().collect(),
+        RowRef::Packed(row) => {
+            let shown = row.columns().filter(|(_, settled)| settled.at(view).is_ok());
+            return shown.map(|(column, _)| column).collect();
+        }
     };
-    let is_live = |cell: &Cell| cell.at(view).is_some_and(|shown| shown.state.is_live());
-    row.all_cells().filter(|(_, cell)| is_live(cell)).map(|(column, _)| column.clone()).collect()
+    if row.is_spent() {
+        let deadline = row.cell(&Column::Deadline).filter(|cell| is_live(cell, view));
+        return deadline.map(|_| Column::Deadline).into_iter().collect();
+    }
+    row.all_cells().filter(|(_, cell)| is_live(cell, view)).map(|(column, _)| column.into_owned()).collect()
 }

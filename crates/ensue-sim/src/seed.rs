@@ -60,9 +60,12 @@ impl Options {
             handlers: folded::handlers(),
             homes: Vec::new(),
             append_fsync,
-            tuning: draw_turns(
-                &mut Random::stream(seed, "turns of sessions"),
-                draw_tuning(&mut Random::stream(seed, "tuning")),
+            tuning: draw_rows(
+                &mut Random::stream(seed, "rows"),
+                draw_turns(
+                    &mut Random::stream(seed, "turns of sessions"),
+                    draw_tuning(&mut Random::stream(seed, "tuning")),
+                ),
             ),
             links: draw_links(&mut Random::stream(seed, "links"), shape),
             disk: draw_disk(random),
@@ -222,6 +225,14 @@ fn draw_turns(random: &mut Random, tuning: Tuning) -> Tuning {
     }
     let (turn_answer_bytes, turn_cells) = (random.skewed(1, 2_000) as usize, random.skewed(1, 50) as usize);
     Tuning { turn_answer_bytes, turn_cells, ..tuning }
+}
+
+/// A share of the worlds has large rows of few columns: nobody writes so many as a server needs for one.
+fn draw_rows(random: &mut Random, tuning: Tuning) -> Tuning {
+    if !random.chance(500) {
+        return tuning;
+    }
+    Tuning { row_columns_max: random.skewed(1, 12) as u16, ..tuning }
 }
 
 fn draw_tuning(random: &mut Random) -> Tuning {

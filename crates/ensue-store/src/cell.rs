@@ -398,7 +398,7 @@ impl Addition {
     }
 
     /// Series follow each other in time; within an epoch the later addition has the later stamp.
-    fn is_at_least(&self, other: &Addition) -> bool {
+    pub(crate) fn is_at_least(&self, other: &Addition) -> bool {
         (self.epoch_sum.epoch, self.stamp) > (other.epoch_sum.epoch, other.stamp)
             || (self.stamp == other.stamp && self.epoch_sum == other.epoch_sum)
     }
@@ -459,15 +459,24 @@ impl Cell {
 
     /// A location with a value, of which nothing else is known.
     pub(crate) fn of_base(since: LogicalTime, base: Base) -> Cell {
-        let state = State { base, counter: None, siblings: None, undominated: None };
+        Cell::of_state(since, State { base, counter: None, siblings: None, undominated: None })
+    }
+
+    /// A location in a state, of which nothing else is known.
+    pub(crate) fn of_state(since: LogicalTime, state: State) -> Cell {
         Cell { since, state, history: Vec::new(), versions: None }
     }
 
-    /// Its state, if that is its base and nothing else is known.
-    pub(crate) fn as_plain(&self) -> Option<&State> {
-        let State { counter, siblings, undominated, .. } = &self.state;
-        let is_alone = counter.is_none() && siblings.is_none() && undominated.is_none();
+    /// Its state, if that is its base and additions, and nothing else is known.
+    pub(crate) fn as_undisputed(&self) -> Option<&State> {
+        let State { siblings, undominated, .. } = &self.state;
+        let is_alone = siblings.is_none() && undominated.is_none();
         (is_alone && self.history.is_empty() && self.versions.is_none()).then_some(&self.state)
+    }
+
+    /// The same, if that is its base alone.
+    pub(crate) fn as_plain(&self) -> Option<&State> {
+        self.as_undisputed().filter(|state| state.counter.is_none())
     }
 
     pub fn since(&self) -> LogicalTime {

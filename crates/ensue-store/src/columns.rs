@@ -3,22 +3,24 @@
 mod large;
 
 use crate::cell::Cell;
+use crate::packed;
 use crate::row::Kind;
 use bytes::Bytes;
 use ensue_types::{Column, LogicalTime};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-pub(crate) use large::Large;
+pub(crate) use large::{Large, PutSettled};
 
-/// A row with more columns than this is large, and stays so.
-pub const LARGE: usize = 512;
+/// A row with more columns than this is large, and stays so, unless its keyspace has another bound.
+pub const LARGE: usize = packed::COLUMNS_MAX;
 
 /// The same of lists and streams, whose commands mostly ask for the whole row and for its ends.
 pub const LARGE_LIST: usize = 32;
 
-/// How many columns a row has before this one makes it large.
-fn most_beside(column: &Column) -> usize {
-    if let Column::Element(_) | Column::Stream(_) = column { LARGE_LIST } else { LARGE }
+/// How many columns a row has before this one makes it large, where others may have so many.
+fn most_beside(column: &Column, others: usize) -> usize {
+    if let Column::Element(_) | Column::Stream(_) = column { LARGE_LIST.min(others) } else { others }
 }
 
 /// The columns of a row, its deadline apart.
@@ -55,10 +57,10 @@ impl Columns {
         }
     }
 
-    pub(crate) fn get(&self, column: &Column) -> Option<&Cell> {
+    pub(crate) fn get(&self, column: &Column) -> Option<Cow<'_, Cell>> {
         match self {
-            Columns::One(only, cell) if only == column => Some(cell),
-            Columns::Many(cells) => cells.get(column),
+            Columns::One(only, cell) if only == column => Some(Cow::Borrowed(cell)),
+            Columns::Many(cells) => cells.get(column).map(Cow::Borrowed),
             Columns::Large(large) => large.get(column),
             _ => None,
         }
@@ -74,16 +76,30 @@ impl Columns {
     }
 
     /// All of them: of a large row in no order, else in their own.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Column, &Cell)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Cow<'_, Column>, Cow<'_, Cell>)> {
         let (one, many, large) = match self {
             Columns::None => (None, None, None),
             Columns::One(column, cell) => (Some((column, cell)), None, None),
             Columns::Many(cells) => (None, Some(cells.iter()), None),
             Columns::Large(large) => (None, None, Some(large.iter())),
         };
+        let few = one.into_iter().chain(many.into_iter().flatten());
+        let few = few.map(|(column, cell)| (Cow::Borrowed(column), Cow::Borrowed(cell)));
+        few.chain(large.into_iter().flatten())
+    }
+
+    /// The cells, of a large row those of columns that are not the same to every view.
+    pub(crate) fn whole(&self) -> impl Iterator<Item = &Cell> {
+        let (one, many, large) = match self {
+            Columns::None => (None, None, None),
+            Columns::One(_, cell) => (Some(cell), None, None),
+            Columns::Many(cells) => (None, Some(cells.values()), None),
+            Columns::Large(large) => (None, None, Some(large.waiting().map(|(_, cell)| cell))),
+        };
         one.into_iter().chain(many.into_iter().flatten()).chain(large.into_iter().flatten())
     }
 
+    /// The cells, of a large row those of columns that are not settled.
     pub(crate) fn cells_mut(&mut self) -> impl Iterator<Item = &mut Cell> {
         let (one, many, large) = match self {
             Columns::None => (None, None, None),
@@ -109,16 +125,22 @@ impl Columns {
         }
     }
 
-    /// The cell of a column, made if it is not there: empty since then. Says whether it was made.
-    pub(crate) fn entry(&mut self, column: &Column, empty_since: LogicalTime) -> (&mut Cell, bool) {
+    /// The cell of a column, made if it is not there: empty since then. Says whether it was made. A row of more columns
+    /// than `most` becomes large.
+    pub(crate) fn entry(
+        &mut self,
+        column: &Column,
+        empty_since: LogicalTime,
+        most: usize,
+    ) -> (&mut Cell, bool) {
         let (is_there, fits) = match &*self {
             Columns::None => (false, false),
             Columns::One(only, _) => (only == column, only == column),
             Columns::Many(cells) => {
                 let is_there = cells.contains_key(column);
-                (is_there, is_there || cells.len() < most_beside(column))
+                (is_there, is_there || cells.len() < most_beside(column, most))
             }
-            Columns::Large(large) => (large.get(column).is_some(), true),
+            Columns::Large(large) => (large.counted(column).is_some(), true),
         };
         if !fits {
             *self = match std::mem::take(self) {

@@ -11,6 +11,7 @@
 //! ```
 
 use crate::cell::{Base, Cell, Outcome, Write};
+use crate::packed::Packed;
 use crate::row::{Gone, Kind, Row};
 use crate::view::View;
 use bytes::{Buf, Bytes};
@@ -22,8 +23,7 @@ use std::borrow::Cow;
 
 const HEADER: usize = 36;
 
-/// Longer values stay by themselves, so that answers need not copy them.
-pub const VALUE_MAX: usize = 1024;
+pub use crate::settled::VALUE_MAX;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -173,6 +173,7 @@ pub(crate) fn plain_value<'a>(effect: &'a Effect, write: &Write) -> Option<&'a B
 pub enum RowRef<'a> {
     Whole(&'a Row),
     Compact(&'a Compact),
+    Packed(&'a Packed),
 }
 
 impl<'a> RowRef<'a> {
@@ -180,14 +181,16 @@ impl<'a> RowRef<'a> {
         match self {
             RowRef::Whole(row) => row.key(),
             RowRef::Compact(row) => row.key(),
+            RowRef::Packed(row) => row.key(),
         }
     }
 
-    /// The row with its cells, made if it is compact.
+    /// The row with its cells, made if it is compact or packed.
     pub fn whole(self) -> Cow<'a, Row> {
         match self {
             RowRef::Whole(row) => Cow::Borrowed(row),
             RowRef::Compact(row) => Cow::Owned(row.to_row()),
+            RowRef::Packed(row) => Cow::Owned(row.to_row()),
         }
     }
 
@@ -196,6 +199,7 @@ impl<'a> RowRef<'a> {
         match self {
             RowRef::Whole(row) => row.is_newest(view),
             RowRef::Compact(row) => row.at(view).is_ok(),
+            RowRef::Packed(row) => row.is_newest(view),
         }
     }
 
@@ -204,6 +208,7 @@ impl<'a> RowRef<'a> {
         match self {
             RowRef::Whole(row) => row.kind(),
             RowRef::Compact(_) => Some(Kind::Text),
+            RowRef::Packed(row) => Some(row.kind()),
         }
     }
 
@@ -212,6 +217,7 @@ impl<'a> RowRef<'a> {
         match self {
             RowRef::Whole(row) => row.kind_at(view),
             RowRef::Compact(row) => row.at(view).map(|()| Some(Kind::Text)),
+            RowRef::Packed(row) => row.at(view).map(|()| Some(row.kind())),
         }
     }
 
@@ -220,6 +226,7 @@ impl<'a> RowRef<'a> {
         match self {
             RowRef::Whole(row) => row.sole_kind(),
             RowRef::Compact(_) => Some(Kind::Text),
+            RowRef::Packed(row) => Some(row.kind()),
         }
     }
 
@@ -228,7 +235,8 @@ impl<'a> RowRef<'a> {
         match self {
             RowRef::Whole(row) => row.live_count_at(kind, view),
             RowRef::Compact(row) if kind == Kind::Text => row.at(view).map(|()| 1),
-            RowRef::Compact(_) => Ok(0),
+            RowRef::Packed(row) if kind == row.kind() => row.at(view).map(|()| row.count()),
+            RowRef::Compact(_) | RowRef::Packed(_) => Ok(0),
         }
     }
 
@@ -237,6 +245,9 @@ impl<'a> RowRef<'a> {
         match self {
             RowRef::Whole(row) => row.has_live(kind, view),
             RowRef::Compact(row) => kind == Kind::Text && row.at(view).is_ok(),
+            RowRef::Packed(row) => {
+                kind == row.kind() && row.settled().any(|settled| settled.at(view).is_ok())
+            }
         }
     }
 
@@ -244,7 +255,7 @@ impl<'a> RowRef<'a> {
     pub fn deadline_at(self, view: View<'_>) -> Result<Option<u64>, Gone> {
         match self {
             RowRef::Whole(row) => row.deadline_at(view),
-            RowRef::Compact(_) => Ok(None),
+            RowRef::Compact(_) | RowRef::Packed(_) => Ok(None),
         }
     }
 
@@ -257,6 +268,7 @@ impl<'a> RowRef<'a> {
         match self {
             RowRef::Whole(row) => row.columns_count(),
             RowRef::Compact(_) => 1,
+            RowRef::Packed(row) => row.count(),
         }
     }
 

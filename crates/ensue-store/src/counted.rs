@@ -1,6 +1,17 @@
 //! What a keyspace counts of a column, before a change to it and after.
 
 use crate::cell::{Cell, Outcome};
+use ensue_types::Column;
+
+/// Bytes counted for a cell beside its name and value: what the structures around it take, roughly.
+const CELL_BYTES: u64 = 184;
+/// The same of a settled column of a large row beside its bytes: its slot, what finds it, and the allocator's share.
+const SETTLED_BYTES: u64 = 36;
+
+/// What is counted of a settled column of so many bytes.
+pub(crate) fn of_settled(bytes: usize) -> Counted {
+    Counted { is_there: true, is_live: true, bytes: SETTLED_BYTES + bytes as u64, ..Counted::default() }
+}
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,21 +26,16 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    pub(crate) fn of(cell: &Cell) -> Counted {
+    pub(crate) fn of(column: &Column, cell: &Cell) -> Counted {
         let dependencies = cell.dependency_bytes();
         Counted {
             is_there: true,
             is_live: cell.state().is_live(),
-            bytes: cell.bytes_beside_dependencies() + dependencies,
+            bytes: CELL_BYTES + column_bytes(column) + cell.bytes_beside_dependencies() + dependencies,
             dependencies,
             unsettled: cell.unsettled(),
             changes: cell.state().changes(),
         }
-    }
-
-    /// The same, of a column that may not be there.
-    pub(crate) fn of_any(cell: Option<&Cell>) -> Counted {
-        cell.map_or_else(Counted::default, Counted::of)
     }
 }
 
@@ -39,17 +45,21 @@ pub struct Changed {
     pub(crate) outcome: Outcome,
     pub(crate) before: Counted,
     pub(crate) after: Counted,
+    /// Bytes less that are counted of the row's other columns.
+    pub(crate) saved: u64,
 }
 
 impl Changed {
-    /// Makes a change to a cell, which was there before it or was made for it.
-    pub(crate) fn by(cell: &mut Cell, is_new: bool, change: impl FnOnce(&mut Cell) -> Outcome) -> Changed {
-        let before = if is_new { Counted::default() } else { Counted::of(cell) };
-        let outcome = change(cell);
-        Changed { outcome, before, after: Counted::of(cell) }
-    }
-
     pub(crate) fn nothing() -> Changed {
-        Changed { outcome: Outcome::Lost, before: Counted::default(), after: Counted::default() }
+        let nothing = Counted::default();
+        Changed { outcome: Outcome::Lost, before: nothing, after: nothing, saved: 0 }
+    }
+}
+
+fn column_bytes(column: &Column) -> u64 {
+    match column {
+        Column::Field(name) | Column::Member(name) | Column::Scored(name) => name.len() as u64,
+        Column::Element(name) | Column::Stream(name) => name.len() as u64,
+        Column::Text | Column::Deadline => 0,
     }
 }

@@ -11,7 +11,7 @@ use crate::counted::{Changed, Counted};
 use crate::fold::{self, Fold, Handlers};
 use crate::hint::Hint;
 use crate::image::{self, Bounds, WriteImage};
-use crate::row::Row;
+use crate::row::{LARGE, Row};
 use crate::siblings::Conflicts;
 use crate::versions::Version;
 use crate::view::View;
@@ -41,9 +41,6 @@ mod watches;
 mod written;
 
 pub use spent::{Collected, Spent};
-
-/// Bytes counted for a cell beside its key, name and value: what the structures around it take, roughly.
-const CELL_BYTES: u64 = 184;
 
 /// A row with a deadline, which has to be deleted by a write when it has passed: a row that one datacenter just dropped
 /// would hide from another one's readers what is written to it afterwards.
@@ -95,6 +92,8 @@ pub struct Keyspace {
     forgotten_to: usize,
     cells: u64,
     keeps_versions: bool,
+    /// Rows of more columns are large.
+    columns_max: u16,
     awaited: Awaited,
     /// The slots of large rows.
     large: BTreeSet<u32>,
@@ -121,7 +120,12 @@ fn hash(key: &[u8]) -> u64 {
 impl Keyspace {
     /// An empty keyspace. With `keeps_versions`, what has not been settled can be hidden from readers.
     pub fn new(keeps_versions: bool) -> Keyspace {
-        Keyspace { keeps_versions, ..Keyspace::default() }
+        Keyspace { keeps_versions, columns_max: LARGE as u16, ..Keyspace::default() }
+    }
+
+    /// The same, in which rows of more columns than this are large, of some fewer lists and streams.
+    pub fn with_columns_max(self, columns_max: u16) -> Keyspace {
+        Keyspace { columns_max: columns_max.clamp(1, LARGE as u16), ..self }
     }
 
     /// The same, but values that nothing has replaced stand beside each other. Not for keyspaces that keep versions.
@@ -161,11 +165,11 @@ impl Keyspace {
         let end = self.slots.len().min(self.forgotten_to + budget);
         for slot in self.forgotten_to.min(end)..end {
             let Some(row) = self.slots[slot].whole_mut() else { continue };
-            let forgotten = row.forget_dependencies(is_globally_stable);
-            self.bytes -= forgotten;
+            let (forgotten, saved) = row.forget_dependencies(is_globally_stable);
+            self.bytes -= forgotten + saved;
             self.dependencies -= forgotten;
             if forgotten > 0 {
-                self.compact(slot as u32);
+                self.settle_row(slot as u32);
             }
         }
         self.forgotten_to = if end < self.slots.len() { end } else { 0 };
@@ -231,10 +235,25 @@ impl Keyspace {
                 // Its base has seen nothing, and is one.
                 (Seen::new(), is_named.then(over))
             }
+            Some(RowRef::Packed(row)) => match row.get(column).map(|settled| (settled.only_value(), settled))
+            {
+                None => (self.seen_by(None), None),
+                Some((Some((stamp, _)), _)) if !names || stamp.datacenter == by => (Seen::new(), None),
+                Some((_, settled)) => {
+                    let cell = settled.cell();
+                    let over = if names { cell.overwritten(view, by) } else { None };
+                    (self.seen_in(Some(&cell), view), over)
+                }
+            },
             Some(RowRef::Whole(row)) => {
+                if let Some((stamp, _)) = row.settled(column).and_then(|settled| settled.only_value()) {
+                    if !names || stamp.datacenter == by {
+                        return (Seen::new(), None);
+                    }
+                }
                 let cell = row.cell(column);
-                let over = cell.filter(|_| names).and_then(|cell| cell.overwritten(view, by));
-                (self.seen_in(cell, view), over)
+                let over = cell.as_ref().filter(|_| names).and_then(|cell| cell.overwritten(view, by));
+                (self.seen_in(cell.as_deref(), view), over)
             }
             _ => (self.seen_by(None), None),
         }
@@ -280,7 +299,8 @@ impl Keyspace {
     /// Asks a location that holds a value or a tombstone, unless it was flushed.
     fn with_state<T>(&self, key: &[u8], column: &Column, ask: impl FnOnce(&State) -> T) -> Option<T> {
         let row = self.row(key)?.whole();
-        let state = row.cell(column)?.state();
+        let cell = row.cell(column)?;
+        let state = cell.state();
         (state.base.stamp > self.flushed).then(|| ask(state))
     }
 
@@ -355,6 +375,11 @@ impl Keyspace {
         let handlers = self.handlers.clone();
         let siblings = siblings_of(handlers.as_deref(), &change.key, &change.column, previous);
         let keep = Keep { siblings, ..Keep::default() };
+        if keep.siblings.is_none() {
+            if let Some(outcome) = self.put_compact(change, write) {
+                return outcome;
+            }
+        }
         self.merge(change, write, |row, effect, empty_since| {
             row.restore(&change.column, effect, write, keep, empty_since)
         })
@@ -369,7 +394,8 @@ impl Keyspace {
         let absent_since = self.absent_since;
         let slot = self.slot_for(&change.key);
         let row = self.slots[slot as usize].whole_mut().expect("slot_for fills the slot");
-        let Changed { mut outcome, before, mut after } = merge(row, &change.effect, absent_since);
+        let Changed { mut outcome, before, mut after, saved } = merge(row, &change.effect, absent_since);
+        self.bytes -= saved;
         if !before.is_there && row.is_large() {
             self.large.insert(slot);
         }
@@ -385,7 +411,7 @@ impl Keyspace {
             }
         }
         self.recount(slot, &change.column, before, after);
-        self.note_change(slot, &change.column, Changed { outcome, before, after });
+        self.note_change(slot, &change.column, Changed { outcome, before, after, saved });
         self.compact(slot);
         outcome
     }
@@ -449,12 +475,12 @@ impl Keyspace {
         for _ in 0..budget.min(self.unsettled.len()) {
             let Some((slot, column)) = self.unsettled.pop_front() else { break };
             let row = self.slots[slot as usize].whole_mut().expect("a row with versions stays");
-            let before = Counted::of_any(row.cell(&column));
+            let before = row.counted(&column).unwrap_or_default();
             row.settle(&column, settled);
-            let after = Counted::of_any(row.cell(&column));
+            let after = row.counted(&column).unwrap_or_default();
             self.count(before, after);
             match after.unsettled {
-                0 => self.compact(slot),
+                0 => self.settle_row(slot),
                 _ => self.unsettled.push_back((slot, column)),
             }
         }
@@ -464,7 +490,8 @@ impl Keyspace {
     /// Panics if what is counted differs from what is there. It walks every row.
     pub fn check_invariants(&self) {
         let cells = || self.whole_rows().flat_map(|row| row.all_cells());
-        let unsettled: usize = cells().map(|(_, cell)| cell.unsettled()).sum();
+        let counted = || self.whole_rows().flat_map(|row| row.counted_all());
+        let unsettled: usize = counted().map(|counted| counted.unsettled).sum();
         assert_eq!(self.versions(), unsettled, "versions are counted wrong");
         assert_eq!(
             self.whole_rows().map(Row::unsettled).sum::<usize>(),
@@ -473,8 +500,7 @@ impl Keyspace {
         );
         let waiting = cells().filter(|(_, cell)| cell.versions().is_some()).count();
         assert_eq!(self.unsettled.len(), waiting, "a location with versions is not noted, or one without");
-        let names = |column: &Column| CELL_BYTES + column_bytes(column);
-        let bytes: u64 = cells().map(|(column, cell)| names(column) + Counted::of(cell).bytes).sum();
+        let bytes: u64 = counted().map(|counted| counted.bytes).sum();
         let keys: u64 = self.whole_rows().map(|row| slots::row_bytes(row.key())).sum();
         assert_eq!(self.bytes(), bytes + keys + self.compact_bytes(), "bytes are counted wrong");
         assert_eq!(self.rows().count(), self.rows_count(), "a row is not found, or is found twice");
@@ -491,9 +517,9 @@ impl Keyspace {
         for _ in 0..self.unsettled.len() {
             let Some((slot, column)) = self.unsettled.pop_front() else { break };
             let row = self.slots[slot as usize].whole_mut().expect("a row with versions stays");
-            let before = Counted::of_any(row.cell(&column));
+            let before = row.counted(&column).unwrap_or_default();
             let gone = row.discard(&column, &discarded);
-            let after = Counted::of_any(row.cell(&column));
+            let after = row.counted(&column).unwrap_or_default();
             self.count(before, after);
             if after.unsettled > 0 {
                 self.unsettled.push_back((slot, column.clone()));
@@ -515,8 +541,8 @@ impl Keyspace {
             self.note_deadline(slot, column);
             return self.note_spent(slot, column);
         }
-        let left = Counted::of(cell);
-        self.bytes -= CELL_BYTES + column_bytes(column) + left.bytes;
+        let left = Counted::of(column, &cell);
+        self.bytes -= left.bytes;
         self.dependencies -= left.dependencies;
         self.cells -= 1;
         row.remove(column);
@@ -529,7 +555,6 @@ impl Keyspace {
     fn recount(&mut self, slot: u32, column: &Column, before: Counted, after: Counted) {
         if !before.is_there {
             self.cells += 1;
-            self.bytes += CELL_BYTES + column_bytes(column);
         }
         self.count(before, after);
         if before.unsettled == 0 && after.unsettled > 0 {
@@ -549,7 +574,13 @@ impl Keyspace {
         let mut counters = Vec::new();
         for row in self.whole_rows() {
             for (column, cell) in row.cells().filter(|(_, cell)| cell.state().counter.is_some()) {
-                counters.push((row.key().clone(), column.clone(), self.seen_by(Some(cell.state()))));
+                counters.push((row.key().clone(), column.into_owned(), self.seen_by(Some(cell.state()))));
+            }
+        }
+        for row in self.packed_rows() {
+            let key = Bytes::copy_from_slice(row.key());
+            for (column, settled) in row.columns().filter(|(_, settled)| settled.is_counter()) {
+                counters.push((key.clone(), column, self.seen_by(Some(settled.cell().state()))));
             }
         }
         counters
@@ -560,7 +591,10 @@ impl Keyspace {
         match self.row(key) {
             // Its base has seen nothing, and is one.
             Some(RowRef::Compact(_)) if *column == Column::Text => Seen::new(),
-            Some(RowRef::Whole(row)) => self.seen_in(row.cell(column), view),
+            Some(RowRef::Whole(row)) => self.seen_in(row.cell(column).as_deref(), view),
+            Some(RowRef::Packed(row)) => {
+                self.seen_in(row.get(column).map(|settled| settled.cell()).as_ref(), view)
+            }
             _ => self.seen_by(None),
         }
     }
@@ -630,8 +664,8 @@ impl Keyspace {
             entry.remove();
             let Some(slot) = self.slot_of(&key) else { continue };
             if let Some(row) = self.slots[slot as usize].whole_mut() {
-                row.forget_history();
-                self.compact(slot);
+                self.bytes -= row.forget_history();
+                self.settle_row(slot);
             }
         }
         self.marks.queue.len()
@@ -681,6 +715,10 @@ impl Keyspace {
                 observed.see(row.stamp());
                 return Some(observed);
             }
+            Some(RowRef::Packed(row)) => {
+                let cell = row.get(column).map(|settled| settled.cell());
+                return Some(cell.map_or_else(Observed::default, |cell| cell.observed(view, self.forgotten)));
+            }
             Some(RowRef::Whole(row)) => row,
             _ => return Some(Observed::default()),
         };
@@ -721,8 +759,11 @@ impl Keyspace {
             beside.map(|one| one.base.stamp).fold(state.base.stamp, Stamp::min)
         };
         let covered = |cell: &cell::Cell| cell.versions().is_some() || oldest(cell.state()) < flush.stamp;
-        let hidden: Vec<Column> =
-            row.all_cells().filter(|(_, cell)| covered(cell)).map(|(column, _)| column.clone()).collect();
+        let hidden: Vec<Column> = row
+            .all_cells()
+            .filter(|(_, cell)| covered(cell))
+            .map(|(column, _)| column.into_owned())
+            .collect();
         for column in hidden {
             let row = self.slots[slot as usize].whole_mut().expect("made whole above");
             let siblings = siblings_of(handlers.as_deref(), &key, &column, None);
@@ -744,14 +785,6 @@ fn siblings_of<'a>(
     let fold = handlers.filter(|_| *column != Column::Deadline)?.of(key);
     let fold = if matches!(column, Column::Scored(_)) { fold::of_scores(fold) } else { fold };
     Some(Conflicts { fold, previous })
-}
-
-fn column_bytes(column: &Column) -> u64 {
-    match column {
-        Column::Field(name) | Column::Member(name) | Column::Scored(name) => name.len() as u64,
-        Column::Element(name) | Column::Stream(name) => name.len() as u64,
-        Column::Text | Column::Deadline => 0,
-    }
 }
 
 #[cfg(test)]

@@ -5,12 +5,16 @@
 
 use crate::cell::{Cell, Content, Keep, Outcome, Write};
 use crate::columns::Columns;
+use crate::columns::PutSettled;
 use crate::counted::{Changed, Counted};
 use crate::order::{self, Corrected};
-use crate::versions::Version;
+use crate::settled::{self, Settled};
+use crate::versions::{Version, Versions};
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{Carried, Column, Effect, LogicalTime, OperationId, Source, Stamp, Visibility};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use crate::columns::LARGE;
@@ -71,20 +75,48 @@ pub struct Row {
     live: [u32; 6],
     /// Versions of all columns that are not settled.
     unsettled: u32,
+    /// With more columns it is large.
+    columns_max: u16,
     /// The latest time at which any column changed.
     since: LogicalTime,
 }
 
 impl Row {
     pub fn new(key: Bytes, since: LogicalTime) -> Row {
-        Row { key, columns: Columns::None, deadline: None, live: [0; 6], unsettled: 0, since }
+        Row {
+            key,
+            columns: Columns::None,
+            deadline: None,
+            live: [0; 6],
+            unsettled: 0,
+            columns_max: LARGE as u16,
+            since,
+        }
     }
 
     /// A row of one text column, live and the same to every view.
     pub(crate) fn of_text(key: Bytes, cell: Cell) -> Row {
         let since = cell.since();
         let columns = Columns::One(Column::Text, cell);
-        Row { key, columns, deadline: None, live: [1, 0, 0, 0, 0, 0], unsettled: 0, since }
+        Row { columns, live: [1, 0, 0, 0, 0, 0], ..Row::new(key, since) }
+    }
+
+    /// The same, large with more columns than this.
+    pub(crate) fn with_columns_max(self, columns_max: u16) -> Row {
+        Row { columns_max, ..self }
+    }
+
+    /// A row of several settled columns.
+    pub(crate) fn of_cells(key: Bytes, since: LogicalTime, mut cells: BTreeMap<Column, Cell>) -> Row {
+        let mut live = [0; 6];
+        for kind in cells.keys().filter_map(Kind::of) {
+            live[kind as usize] += 1;
+        }
+        let columns = match cells.len() {
+            1 => cells.pop_first().map_or(Columns::None, |(column, cell)| Columns::One(column, cell)),
+            _ => Columns::Many(cells),
+        };
+        Row { columns, live, ..Row::new(key, since) }
     }
 
     /// The text column, if it is all there is.
@@ -119,32 +151,57 @@ impl Row {
     }
 
     /// A column's cell, whatever the row's kind.
-    pub fn cell(&self, column: &Column) -> Option<&Cell> {
+    pub fn cell(&self, column: &Column) -> Option<Cow<'_, Cell>> {
         match column {
-            Column::Deadline => self.deadline.as_deref(),
+            Column::Deadline => self.deadline.as_deref().map(Cow::Borrowed),
             _ => self.columns.get(column),
         }
     }
 
+    /// A column of a large row, if it is settled.
+    pub fn settled(&self, column: &Column) -> Option<Settled<'_>> {
+        self.columns.large()?.settled(column)
+    }
+
+    /// What is counted of a column, if it is there.
+    pub(crate) fn counted(&self, column: &Column) -> Option<Counted> {
+        match (column, &self.columns) {
+            (Column::Deadline, _) => self.deadline.as_deref().map(|cell| Counted::of(column, cell)),
+            (_, Columns::Large(large)) => large.counted(column),
+            (_, columns) => columns.get(column).map(|cell| Counted::of(column, &cell)),
+        }
+    }
+
+    /// The same of all columns.
+    pub(crate) fn counted_all(&self) -> impl Iterator<Item = Counted> {
+        self.all_cells().filter_map(|(column, _)| self.counted(&column))
+    }
+
     /// All cells but the deadline's, in the order of their columns unless the row is large.
-    pub fn cells(&self) -> impl Iterator<Item = (&Column, &Cell)> {
+    pub fn cells(&self) -> impl Iterator<Item = (Cow<'_, Column>, Cow<'_, Cell>)> {
         self.columns.iter()
     }
 
     /// The same in the order of their columns.
-    pub fn cells_in_order(&self) -> impl Iterator<Item = (&Column, &Cell)> {
-        let mut sorted: Vec<(&Column, &Cell)> = Vec::new();
+    pub fn cells_in_order(&self) -> impl Iterator<Item = (Cow<'_, Column>, Cow<'_, Cell>)> {
+        let mut sorted: Vec<(Cow<'_, Column>, Cow<'_, Cell>)> = Vec::new();
         if self.is_large() {
             sorted.extend(self.cells());
-            sorted.sort_unstable_by_key(|(column, _)| *column);
+            sorted.sort_unstable_by(|(column, _), (other, _)| column.cmp(other));
         }
         let kept = (!self.is_large()).then(|| self.cells());
         sorted.into_iter().chain(kept.into_iter().flatten())
     }
 
     /// All cells, the deadline's last.
-    pub fn all_cells(&self) -> impl Iterator<Item = (&Column, &Cell)> {
-        self.cells().chain(self.deadline.as_deref().map(|cell| (&Column::Deadline, cell)))
+    pub fn all_cells(&self) -> impl Iterator<Item = (Cow<'_, Column>, Cow<'_, Cell>)> {
+        let deadline = self.deadline.as_deref();
+        self.cells().chain(deadline.map(|cell| (Cow::Owned(Column::Deadline), Cow::Borrowed(cell))))
+    }
+
+    /// What is not settled of all columns.
+    pub fn versions(&self) -> impl Iterator<Item = &Versions> {
+        self.columns.whole().chain(self.deadline.as_deref()).filter_map(Cell::versions)
     }
 
     /// Some of the cells, from a place on that an earlier step answered, at most about so many, and the place to go on
@@ -153,7 +210,7 @@ impl Row {
         &self,
         place: usize,
         count: usize,
-    ) -> (impl Iterator<Item = (&Column, &Cell)>, Option<usize>) {
+    ) -> (impl Iterator<Item = (Cow<'_, Column>, Cow<'_, Cell>)>, Option<usize>) {
         let (few, some, next) = match self.columns.large() {
             Some(large) => {
                 let (some, next) = large.from(place, count);
@@ -170,7 +227,8 @@ impl Row {
         if view.time().is_some() && !self.is_newest(view) {
             return None;
         }
-        Some(Summary { since: self.since, latest: large.summary(), open: large.open().collect() })
+        let open = large.waiting().map(|(_, cell)| cell).collect();
+        Some(Summary { since: self.since, latest: large.summary(), recent: large.recent().collect(), open })
     }
 
     /// Whether columns of more than one kind stand here, live or dead: what is shown then depends on all of them.
@@ -189,6 +247,20 @@ impl Row {
 
     pub fn columns_count(&self) -> usize {
         self.columns.len()
+    }
+
+    /// Bytes of the names of all its columns, live and dead.
+    pub fn name_bytes(&self) -> usize {
+        if let Some(large) = self.columns.large() {
+            return large.name_bytes();
+        }
+        let name = |column: &Column| settled::parts_of(column).map_or(0, |(_, name)| name.len());
+        self.cells().map(|(column, _)| name(&column)).sum()
+    }
+
+    /// Whether every view shows its deadline alone, or nothing.
+    pub fn is_spent(&self) -> bool {
+        self.unsettled == 0 && self.live == [0; 6]
     }
 
     /// Live columns of a kind now, not counting the deadline's passing.
@@ -218,15 +290,15 @@ impl Row {
     }
 
     fn newest_kind(&self, view: View<'_>) -> Result<Option<Kind>, Gone> {
-        let mut newest: Option<(Stamp, &Column)> = None;
+        let mut newest: Option<(Stamp, Cow<'_, Column>)> = None;
         for (column, cell) in self.cells() {
             let state = cell.at(view).ok_or(Gone)?.state;
             let shown = (state.newest_shown(), column);
-            if state.is_live() && newest.is_none_or(|newest| newest <= shown) {
+            if state.is_live() && newest.as_ref().is_none_or(|newest| *newest <= shown) {
                 newest = Some(shown);
             }
         }
-        Ok(newest.and_then(|(_, column)| Kind::of(column)))
+        Ok(newest.and_then(|(_, column)| Kind::of(&column)))
     }
 
     /// How many live columns of each kind a view shows, if that is known without a walk.
@@ -278,9 +350,7 @@ impl Row {
         keep: Keep<'_>,
         empty_since: LogicalTime,
     ) -> Changed {
-        let (cell, is_new) = self.entry(column, empty_since);
-        let changed = Changed::by(cell, is_new, |cell| cell.apply(effect, write, keep));
-        self.note(column, write, changed)
+        self.change(column, write, empty_since, |cell| cell.apply(effect, write, keep))
     }
 
     /// Merges a settled write in the same way.
@@ -292,16 +362,65 @@ impl Row {
         keep: Keep<'_>,
         empty_since: LogicalTime,
     ) -> Changed {
-        let (cell, is_new) = self.entry(column, empty_since);
-        let changed = Changed::by(cell, is_new, |cell| cell.restore(effect, write, keep));
-        self.note(column, write, changed)
+        self.change(column, write, empty_since, |cell| cell.restore(effect, write, keep))
     }
 
     /// Hides the base of a column that a flush covers.
     pub fn flush(&mut self, column: &Column, flush: &Write, keep: Keep<'_>) -> Changed {
-        let Some(cell) = self.cell_mut(column) else { return Changed::nothing() };
-        let changed = Changed::by(cell, false, |cell| cell.flush(flush, keep));
-        self.note(column, flush, changed)
+        if self.counted(column).is_none() {
+            return Changed::nothing();
+        }
+        self.change(column, flush, flush.at, |cell| cell.flush(flush, keep))
+    }
+
+    fn change(
+        &mut self,
+        column: &Column,
+        write: &Write,
+        empty_since: LogicalTime,
+        change: impl FnOnce(&mut Cell) -> Outcome,
+    ) -> Changed {
+        // The columns of a large row may take less than their cells.
+        let is_large = self.is_large();
+        let known = self.counted(column).filter(|_| is_large);
+        let (_, is_new) = self.entry(column, empty_since);
+        let saved = if !is_large && self.is_large() { self.saved_by_being_large() } else { 0 };
+        let (cell, _) = self.entry(column, empty_since);
+        let before = match known {
+            Some(known) => known,
+            None if is_new => Counted::default(),
+            None => Counted::of(column, cell),
+        };
+        let outcome = change(cell);
+        let mut after = Counted::of(column, cell);
+        if self.is_large() {
+            self.note_large(column, Some(write.operation));
+            after = self.counted(column).unwrap_or_default();
+        }
+        self.note(column, write, Changed { outcome, before, after, saved })
+    }
+
+    fn saved_by_being_large(&self) -> u64 {
+        let saved = |(column, cell): (Cow<'_, Column>, Cow<'_, Cell>)| {
+            Counted::of(&column, &cell).bytes - self.counted(&column).unwrap_or_default().bytes
+        };
+        self.cells().map(saved).sum()
+    }
+
+    /// Merges a write into a column of a large row that is settled and stays so, or makes one of it.
+    pub(crate) fn put_settled(
+        &mut self,
+        column: &Column,
+        effect: &Effect,
+        write: &Write,
+        empty_since: LogicalTime,
+    ) -> Option<PutSettled> {
+        let put = self.columns.large_mut()?.put_settled(column, effect, write, empty_since)?;
+        if put.outcome == Outcome::Won {
+            self.since = self.since.max(write.at);
+            self.count(column, put.before.is_live, true);
+        }
+        Some(put)
     }
 
     /// Folds what is settled of a column.
@@ -330,6 +449,9 @@ impl Row {
         if let Some(cell) = self.cell_mut(column) {
             cell.forget_undominated();
         }
+        if let Some(large) = self.columns.large_mut() {
+            large.settle(column);
+        }
     }
 
     /// See `State::note_undominated`.
@@ -351,10 +473,9 @@ impl Row {
         stamp: Stamp,
         dependencies: &Arc<Carried>,
     ) -> Option<(Counted, Counted)> {
-        let cell = self.cell_mut(column)?;
-        let before = Counted::of(cell);
-        cell.carry(stamp, dependencies);
-        Some((before, Counted::of(cell)))
+        let before = self.counted(column)?;
+        self.cell_mut(column)?.carry(stamp, dependencies);
+        Some((before, self.counted(column)?))
     }
 
     /// Removes a column for good.
@@ -384,14 +505,25 @@ impl Row {
         self.since = since;
     }
 
-    /// Forgets the past states of every column.
-    pub fn forget_history(&mut self) {
+    /// Forgets the past states of every column; says how many bytes less are counted.
+    pub fn forget_history(&mut self) -> u64 {
         self.all_cells_mut().for_each(Cell::forget_history);
+        self.settle_all()
     }
 
-    /// Forgets what settled values depend on that were written by such operations; says how many bytes that was.
-    pub(crate) fn forget_dependencies(&mut self, is_globally_stable: &dyn Fn(&OperationId) -> bool) -> u64 {
-        self.all_cells_mut().map(|cell| cell.forget_dependencies(is_globally_stable)).sum()
+    /// Forgets what settled values depend on that were written by such operations; says how many bytes that was, and
+    /// how many less are counted beside.
+    pub(crate) fn forget_dependencies(
+        &mut self,
+        is_globally_stable: &dyn Fn(&OperationId) -> bool,
+    ) -> (u64, u64) {
+        let forgotten: u64 =
+            self.all_cells_mut().map(|cell| cell.forget_dependencies(is_globally_stable)).sum();
+        (forgotten, if forgotten > 0 { self.settle_all() } else { 0 })
+    }
+
+    fn settle_all(&mut self) -> u64 {
+        self.columns.large_mut().map_or(0, |large| large.settle_all())
     }
 
     fn all_cells_mut(&mut self) -> impl Iterator<Item = &mut Cell> {
@@ -411,7 +543,7 @@ impl Row {
                 let is_new = self.deadline.is_none();
                 (self.deadline.get_or_insert_with(|| Box::new(Cell::new(empty_since))), is_new)
             }
-            _ => self.columns.entry(column, empty_since),
+            _ => self.columns.entry(column, empty_since, usize::from(self.columns_max)),
         }
     }
 
@@ -434,14 +566,12 @@ impl Row {
         }
     }
 
-    /// Keeps the order of a large sorted set, list or stream from now on.
-    pub(crate) fn keep_order(&mut self) {
+    /// Keeps the order of a large sorted set, list or stream from now on; says how many bytes more are counted.
+    pub(crate) fn keep_order(&mut self) -> u64 {
         if !self.sole_kind().is_some_and(Kind::is_ordered) {
-            return;
+            return 0;
         }
-        if let Some(large) = self.columns.large_mut() {
-            large.keep_order();
-        }
+        self.columns.large_mut().map_or(0, |large| large.keep_order())
     }
 
     /// Whether the order of the columns is kept: of all that stands here, nothing but members of a sorted set does,
@@ -479,8 +609,7 @@ impl Row {
     }
 
     fn note(&mut self, column: &Column, write: &Write, changed: Changed) -> Changed {
-        let Changed { outcome, before, after } = changed;
-        self.note_large(column, Some(write.operation));
+        let Changed { outcome, before, after, .. } = changed;
         let versions_added = after.unsettled - before.unsettled;
         // A row holds fewer versions than there are bytes of memory, which are bounded.
         self.unsettled += versions_added as u32;
@@ -513,7 +642,9 @@ pub struct Summary<'a> {
     /// Of the writes that nobody need remember one by one, those that were replaced among them, the latest of each
     /// stream, with all that they carried.
     pub latest: &'a [Source],
-    /// The columns that were made by others.
+    /// The others, of columns of which every view shows the same. Some may stand here twice.
+    pub recent: Vec<Source>,
+    /// The columns that are not the same to every view.
     pub open: Vec<&'a Cell>,
 }
 

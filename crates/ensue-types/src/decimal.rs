@@ -22,6 +22,7 @@ pub struct Decimal(pub i128);
 
 impl Decimal {
     pub const ZERO: Decimal = Decimal(0);
+    pub const ONE: Decimal = Decimal(UNIT);
 
     pub fn from_integer(value: i64) -> Decimal {
         Decimal(i128::from(value) * UNIT)

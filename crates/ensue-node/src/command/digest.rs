@@ -32,7 +32,7 @@ fn row_digest(row: RowRef<'_>, kind: Kind, at: LogicalTime) -> u64 {
     let row = row.whole();
     for (column, cell) in row.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
         let Some(shown) = cell.at(View::At(at)) else { continue };
-        let named = match column {
+        let named = match column.as_ref() {
             Column::Text | Column::Deadline => key.word(0),
             Column::Field(name) => key.word(1).part(name),
             Column::Member(name) => key.word(2).part(name),

@@ -87,7 +87,7 @@ fn counted(row: &Row, range: Range<usize>, view: View<'_>) -> Result<Vec<Element
         if place >= range.end {
             break;
         }
-        let Column::Element(name) = column else { continue };
+        let Column::Element(name) = column.as_ref() else { continue };
         let state = cell.at(view).ok_or(Gone)?.state;
         if !state.is_live() {
             continue;

@@ -140,7 +140,7 @@ fn names_of<'e>(row: &'e Row, view: View<'e>, is_kept: bool) -> Result<Names<'e>
     }
     let mut parts = Vec::new();
     for (column, cell) in row.cells_in_order() {
-        let Column::Stream(name) = column else { continue };
+        let Column::Stream(name) = column.as_ref() else { continue };
         let state = cell.at(view).ok_or(Gone)?.state;
         if state.is_live() {
             parts.push((name.clone(), text_of(state.content()).unwrap_or_default()));

@@ -70,7 +70,7 @@ impl Keyspaces {
     ) -> Keyspaces {
         let keyspaces = (0..usize::from(limits::KEYSPACES)).map(|number| {
             let needs = protocols.get(number).map(|protocol| protocol.needs()).unwrap_or_default();
-            let keyspace = Keyspace::new(needs.versions);
+            let keyspace = Keyspace::new(needs.versions).with_columns_max(config.tuning.row_columns_max);
             let table = HandlerTable::of_keyspace(KeyspaceId(number as u8), &config.handlers);
             if needs.siblings { keyspace.with_siblings(Arc::new(table)) } else { keyspace }
         });

@@ -99,6 +99,7 @@ impl Options {
             "relaxed_sync_interval_ms" => tuning.relaxed_sync_interval_ms = number(value)?,
             "turn_answer_bytes" => tuning.turn_answer_bytes = number(value)? as usize,
             "turn_cells" => tuning.turn_cells = number(value)? as usize,
+            "row_columns_max" => tuning.row_columns_max = number(value)? as u16,
             "script_steps" => tuning.script_steps = number(value)?,
             "block_ms_max" => tuning.block_ms_max = number(value)?,
             "stream_memory_bytes" => tuning.stream_memory_bytes = number(value)? as usize,

@@ -10,22 +10,28 @@
 //! A write that depends on all of them, as every command on a list or a stream does, stands for the recent ones before
 //! it.
 //!
+//! Settled columns are kept as bytes (`settled`), others as cells.
+//!
 //! A sorted set, a list or a stream also keeps its columns in their order, once somebody has asked for it.
 //!
 //! A write that was replaced stays in the summary. Who has read the row then remembers more than it has seen, of what
 //! was applied here and, where that matters, in every other datacenter.
 
 use super::detached;
-use crate::cell::{Cell, Write};
+use crate::cell::{Cell, Outcome, Write};
+use crate::counted::{self, Counted};
 use crate::hint::Hint;
 use crate::order::{self, Order};
 use crate::row::Kind;
+use crate::settled::{self, Encoded, Item, Origin, Settled};
 use crate::view::View;
+use bytes::Bytes;
 use ensue_types::{
-    Carried, Column, DatacenterId, LogicalTime, OperationId, PartitionId, Score, Source, Stamp,
+    Carried, Column, DatacenterId, Effect, LogicalTime, OperationId, PartitionId, Score, Source, Stamp,
 };
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
+use hashbrown::{HashSet, HashTable};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -35,12 +41,16 @@ use std::sync::Arc;
 pub(crate) struct Large {
     table: HashTable<u32>,
     /// A column never leaves its slot, so that a walk by slot shows whatever stays.
-    slots: Vec<Option<(Column, Cell)>>,
+    slots: Vec<Slot>,
+    /// What the settled columns are compared to.
+    origin: Origin,
     free: Vec<u32>,
     /// The slot that was found last: what is asked of a column is mostly asked for of the one that was asked before.
     latest: Hint,
     /// Columns of each kind, live and dead.
     present: [u32; 6],
+    /// Bytes of their names.
+    names: usize,
     summary: Vec<Source>,
     recent: BTreeMap<(DatacenterId, PartitionId), VecDeque<(OperationId, u32)>>,
     recent_count: usize,
@@ -55,6 +65,155 @@ pub(crate) struct Large {
     ranked: Option<Box<Ranked>>,
 }
 
+/// Bytes counted for a column that stands in the order beside its name, roughly.
+const ORDER_BYTES: u64 = 70;
+
+/// Slots for which room is made at once, at least.
+const ROOM_MIN: usize = 8;
+
+/// Where a column stands.
+#[derive(Clone, Debug)]
+enum Slot {
+    /// Its bytes; none if the slot is free.
+    Settled(Box<[u8]>),
+    Whole(Box<(Column, Cell)>),
+}
+
+/// A column where it stands.
+#[derive(Clone, Copy)]
+enum Found<'a> {
+    Settled(Item<'a>, &'a Origin),
+    Whole(&'a Column, &'a Cell),
+}
+
+impl Slot {
+    fn free() -> Slot {
+        Slot::Settled(Box::default())
+    }
+
+    #[inline]
+    fn found<'a>(&'a self, origin: &'a Origin) -> Option<Found<'a>> {
+        match self {
+            Slot::Settled(bytes) if bytes.is_empty() => None,
+            Slot::Settled(bytes) => Some(Found::Settled(Item::of(bytes), origin)),
+            Slot::Whole(whole) => Some(Found::Whole(&whole.0, &whole.1)),
+        }
+    }
+
+    fn hash(&self) -> u64 {
+        match self {
+            Slot::Settled(bytes) if bytes.is_empty() => 0,
+            Slot::Settled(bytes) => {
+                let item = Item::of(bytes);
+                hash_of(item.number_of_kind(), item.name)
+            }
+            Slot::Whole(whole) => hash(&whole.0),
+        }
+    }
+
+    fn cell_mut(&mut self) -> Option<&mut Cell> {
+        match self {
+            Slot::Settled(_) => None,
+            Slot::Whole(whole) => Some(&mut whole.1),
+        }
+    }
+}
+
+impl<'a> Found<'a> {
+    fn is_of(self, column: &Column) -> bool {
+        match self {
+            Found::Settled(item, _) => settled::parts_of(column) == Some((item.number_of_kind(), item.name)),
+            Found::Whole(there, _) => there == column,
+        }
+    }
+
+    fn column(self) -> Cow<'a, Column> {
+        match self {
+            Found::Settled(item, _) => Cow::Owned(item.column()),
+            Found::Whole(column, _) => Cow::Borrowed(column),
+        }
+    }
+
+    fn cell(self) -> Cow<'a, Cell> {
+        match self {
+            Found::Settled(item, origin) => Cow::Owned(item.settled(origin).cell()),
+            Found::Whole(_, cell) => Cow::Borrowed(cell),
+        }
+    }
+
+    fn whole(self) -> Option<(&'a Column, &'a Cell)> {
+        match self {
+            Found::Settled(..) => None,
+            Found::Whole(column, cell) => Some((column, cell)),
+        }
+    }
+
+    fn both(self) -> (Cow<'a, Column>, Cow<'a, Cell>) {
+        (self.column(), self.cell())
+    }
+
+    fn name_bytes(self) -> usize {
+        match self {
+            Found::Settled(item, _) => item.name.len(),
+            Found::Whole(column, _) => settled::parts_of(column).map_or(0, |(_, name)| name.len()),
+        }
+    }
+
+    fn kind(self) -> Option<Kind> {
+        match self {
+            Found::Settled(item, _) => Some(settled::kind_of(item.number_of_kind())),
+            Found::Whole(column, _) => Kind::of(column),
+        }
+    }
+
+    /// The name under which it stands in the order, if it has a place in one.
+    fn name_in_order(self) -> Option<Bytes> {
+        order::name_in_order(&self.column()).cloned()
+    }
+
+    fn score_in_order(self) -> Option<Score> {
+        order::name_in_order(&self.column())?;
+        order::score_in_order(&self.column(), self.cell().state())
+    }
+
+    fn counted(self) -> Counted {
+        match self {
+            Found::Settled(item, _) => counted::of_settled(item.bytes()),
+            Found::Whole(column, cell) => Counted::of(column, cell),
+        }
+    }
+
+    /// The writes that made it, if every view shows the same.
+    fn sources(self) -> Vec<Source> {
+        match self {
+            Found::Settled(item, origin) => item.settled(origin).sources().collect(),
+            Found::Whole(_, cell) if cell.versions().is_none() => cell.state().sources().collect(),
+            Found::Whole(..) => Vec::new(),
+        }
+    }
+
+    /// The one of them that is this operation.
+    fn source(self, operation: &OperationId) -> Option<Source> {
+        match self {
+            Found::Settled(item, origin) => {
+                item.settled(origin).sources().find(|source| source.operation == *operation)
+            }
+            Found::Whole(_, cell) if cell.versions().is_none() => {
+                cell.state().sources().find(|source| source.operation == *operation)
+            }
+            Found::Whole(..) => None,
+        }
+    }
+}
+
+/// What a write has made of a settled column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PutSettled {
+    pub(crate) outcome: Outcome,
+    pub(crate) before: Counted,
+    pub(crate) after: Counted,
+}
+
 /// The order of the members of a sorted set, the elements of a list or the parts of a stream, once somebody has asked
 /// for it.
 #[derive(Clone, Debug)]
@@ -65,7 +224,12 @@ struct Ranked {
 }
 
 fn hash(column: &Column) -> u64 {
-    FixedState::default().hash_one(column)
+    let (kind, name) = settled::parts_of(column).unwrap_or((u8::MAX, &[]));
+    hash_of(kind, name)
+}
+
+fn hash_of(kind: u8, name: &[u8]) -> u64 {
+    FixedState::with_seed(u64::from(kind)).hash_one(name)
 }
 
 impl Large {
@@ -73,12 +237,13 @@ impl Large {
         self.table.len()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Column, &Cell)> {
-        self.slots.iter().flatten().map(|(column, cell)| (column, cell))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Cow<'_, Column>, Cow<'_, Cell>)> {
+        self.slots.iter().filter_map(|slot| slot.found(&self.origin)).map(Found::both)
     }
 
+    /// The cells of those that are not settled.
     pub(crate) fn cells_mut(&mut self) -> impl Iterator<Item = &mut Cell> {
-        self.slots.iter_mut().flatten().map(|(_, cell)| cell)
+        self.slots.iter_mut().filter_map(Slot::cell_mut)
     }
 
     /// What stands in the slots from this one on, at most so many of them, and the slot to go on from.
@@ -86,9 +251,10 @@ impl Large {
         &self,
         slot: usize,
         count: usize,
-    ) -> (impl Iterator<Item = (&Column, &Cell)>, Option<usize>) {
+    ) -> (impl Iterator<Item = (Cow<'_, Column>, Cow<'_, Cell>)>, Option<usize>) {
         let end = self.slots.len().min(slot.saturating_add(count));
-        let found = self.slots[slot.min(end)..end].iter().flatten().map(|(column, cell)| (column, cell));
+        let slots = self.slots[slot.min(end)..end].iter();
+        let found = slots.filter_map(|slot| slot.found(&self.origin)).map(Found::both);
         (found, (end < self.slots.len()).then_some(end))
     }
 
@@ -108,52 +274,156 @@ impl Large {
     }
 
     fn is_at(&self, slot: u32, column: &Column) -> bool {
-        self.slots
-            .get(slot as usize)
-            .is_some_and(|slot| slot.as_ref().is_some_and(|(there, _)| there == column))
+        self.at(slot).is_some_and(|found| found.is_of(column))
     }
 
-    pub(crate) fn get(&self, column: &Column) -> Option<&Cell> {
-        let slot = self.slot(column)?;
-        self.cell(slot)
+    fn at(&self, slot: u32) -> Option<Found<'_>> {
+        self.slots.get(slot as usize)?.found(&self.origin)
     }
 
-    fn cell(&self, slot: u32) -> Option<&Cell> {
-        self.slots[slot as usize].as_ref().map(|(_, cell)| cell)
+    pub(crate) fn get(&self, column: &Column) -> Option<Cow<'_, Cell>> {
+        self.at(self.slot(column)?).map(Found::cell)
+    }
+
+    /// A column, if it is settled.
+    pub(crate) fn settled(&self, column: &Column) -> Option<Settled<'_>> {
+        match self.at(self.slot(column)?)? {
+            Found::Settled(item, origin) => Some(item.settled(origin)),
+            Found::Whole(..) => None,
+        }
+    }
+
+    /// What is counted of a column.
+    pub(crate) fn counted(&self, column: &Column) -> Option<Counted> {
+        self.counted_at(self.slot(column)?)
+    }
+
+    fn counted_at(&self, slot: u32) -> Option<Counted> {
+        let found = self.at(slot)?;
+        let counted = found.counted();
+        let is_ranked = |ranked: &Ranked| ranked.scores.get(slot as usize).is_some_and(Option::is_some);
+        let ordered = match self.ranked.as_deref().is_some_and(is_ranked) {
+            true => ORDER_BYTES + found.name_bytes() as u64,
+            false => 0,
+        };
+        Some(Counted { bytes: counted.bytes + ordered, ..counted })
     }
 
     pub(crate) fn get_mut(&mut self, column: &Column) -> Option<&mut Cell> {
         let slot = self.slot(column)?;
-        self.slots[slot as usize].as_mut().map(|(_, cell)| cell)
+        self.whole(slot)
+    }
+
+    /// A column with its cell, as it is or made so.
+    fn whole(&mut self, slot: u32) -> Option<&mut Cell> {
+        let slot = &mut self.slots[slot as usize];
+        if let Slot::Settled(bytes) = slot {
+            if bytes.is_empty() {
+                return None;
+            }
+            let item = Item::of(bytes);
+            *slot = Slot::Whole(Box::new((item.column(), item.settled(&self.origin).cell())));
+        }
+        slot.cell_mut()
+    }
+
+    /// Makes a column bytes again that is nothing but settled.
+    pub(crate) fn settle(&mut self, column: &Column) {
+        if let Some(slot) = self.slot(column) {
+            self.settle_slot(slot);
+        }
+    }
+
+    fn settle_slot(&mut self, slot: u32) {
+        let slot = &mut self.slots[slot as usize];
+        let Slot::Whole(whole) = slot else { return };
+        let Some(settled) = Settled::of(&whole.1) else { return };
+        let Some(parts) = settled::parts_of(&whole.0) else { return };
+        *slot = Slot::Settled(bytes_of(&Encoded::new(parts, &settled, &self.origin)));
+    }
+
+    /// The same of all; says how many bytes less are counted.
+    pub(crate) fn settle_all(&mut self) -> u64 {
+        let mut saved = 0;
+        for slot in 0..self.slots.len() as u32 {
+            let before = self.at(slot).map_or(0, |found| found.counted().bytes);
+            self.settle_slot(slot);
+            saved += before - self.at(slot).map_or(0, |found| found.counted().bytes);
+        }
+        saved
+    }
+
+    /// Merges a write into a column that is settled and stays so, or makes one of it.
+    pub(crate) fn put_settled(
+        &mut self,
+        column: &Column,
+        effect: &Effect,
+        write: &Write,
+        empty_since: LogicalTime,
+    ) -> Option<PutSettled> {
+        let parts = settled::parts_of(column)?;
+        let Some(slot) = self.slot(column) else {
+            let settled = Settled::first(effect, write, empty_since)?;
+            let slot = Slot::Settled(bytes_of(&Encoded::new(parts, &settled, &self.origin)));
+            let slot = self.insert(slot);
+            self.note_put(slot, write.operation);
+            let after = self.counted_at(slot).unwrap_or_default();
+            return Some(PutSettled { outcome: Outcome::Won, before: Counted::default(), after });
+        };
+        let Slot::Settled(known) = &self.slots[slot as usize] else { return None };
+        let (item, length) = (Item::of(known), known.len());
+        let before = self.counted_at(slot).unwrap_or_default();
+        let (outcome, merged) = item.settled(&self.origin).merged(effect, write)?;
+        if outcome == Outcome::Lost {
+            return Some(PutSettled { outcome, before, after: before });
+        }
+        let encoded = Encoded::new(parts, &merged, &self.origin);
+        let mut short = [0; settled::SHORT];
+        if encoded.len() == length && length <= settled::SHORT {
+            // What is written does not stand in the slot.
+            encoded.write(&mut short);
+            if let Slot::Settled(bytes) = &mut self.slots[slot as usize] {
+                bytes.copy_from_slice(&short[..length]);
+            }
+        } else {
+            self.slots[slot as usize] = Slot::Settled(bytes_of(&encoded));
+        }
+        self.note_put(slot, write.operation);
+        let after = self.counted_at(slot).unwrap_or_default();
+        Some(PutSettled { outcome, before, after })
     }
 
     pub(crate) fn entry(&mut self, column: &Column, empty_since: LogicalTime) -> &mut Cell {
         let slot = match self.slot(column) {
             Some(slot) => slot,
-            None => self.insert(detached(column), Cell::new(empty_since)),
+            None => self.insert(Slot::Whole(Box::new((detached(column), Cell::new(empty_since))))),
         };
-        self.slots[slot as usize].as_mut().map(|(_, cell)| cell).expect("found or inserted")
+        self.whole(slot).expect("found or inserted")
     }
 
-    fn insert(&mut self, column: Column, cell: Cell) -> u32 {
-        let hashed = hash(&column);
-        if let Some(kind) = Kind::of(&column) {
-            self.present[kind as usize] += 1;
+    fn insert(&mut self, filled: Slot) -> u32 {
+        let hashed = filled.hash();
+        if let Some(found) = filled.found(&self.origin) {
+            self.names += found.name_bytes();
+            found.kind().into_iter().for_each(|kind| self.present[kind as usize] += 1);
         }
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.slots[slot as usize] = Some((column, cell));
+                self.slots[slot as usize] = filled;
                 slot
             }
             None => {
-                self.slots.push(Some((column, cell)));
+                if self.slots.len() == self.slots.capacity() {
+                    // By less than double: what is not filled is memory, too.
+                    self.slots.reserve_exact(ROOM_MIN.max(self.slots.len() / 4));
+                }
+                self.slots.push(filled);
                 (self.slots.len() - 1) as u32
             }
         };
         self.latest.set(slot);
         let slots = &self.slots;
-        let rehash = |&slot: &u32| slots[slot as usize].as_ref().map_or(0, |(column, _)| hash(column));
-        self.table.insert_unique(hashed, slot, rehash);
+        self.table.insert_unique(hashed, slot, |&slot| slots[slot as usize].hash());
         slot
     }
 
@@ -163,41 +433,75 @@ impl Large {
             entry.remove();
         }
         self.rank(slot, None);
-        let (column, cell) = self.slots[slot as usize].take()?;
-        if let Some(kind) = Kind::of(&column) {
-            self.present[kind as usize] -= 1;
-        }
+        let found = self.at(slot)?;
+        let (cell, kind, name) = (found.cell().into_owned(), found.kind(), found.name_bytes());
+        self.names -= name;
+        kind.into_iter().for_each(|kind| self.present[kind as usize] -= 1);
+        self.slots[slot as usize] = Slot::free();
         self.waiting.remove(&slot);
         self.free.push(slot);
         Some(cell)
     }
 
+    /// Bytes of the names of all columns, live and dead.
+    pub(crate) fn name_bytes(&self) -> usize {
+        self.names
+    }
+
     /// Notes that a column has changed, by this write or in another way.
     pub(crate) fn note(&mut self, column: &Column, by: Option<OperationId>) {
         let Some(slot) = self.slot(column) else { return };
+        self.settle_slot(slot);
+        self.note_slot(slot, by);
+    }
+
+    /// The same of a settled column, which this write has put or added to.
+    fn note_put(&mut self, slot: u32, by: OperationId) {
+        if self.ranked.is_some() || self.observer.is_some() {
+            return self.note_slot(slot, Some(by));
+        }
+        debug_assert!(!self.waiting.contains(&slot), "a settled column is the same to every view");
+        self.recent.entry(stream(&by)).or_default().push_back((by, slot));
+        self.recent_count += 1;
+        self.forget_some();
+    }
+
+    fn note_slot(&mut self, slot: u32, by: Option<OperationId>) {
         if self.ranked.is_some() {
-            let score = self.cell(slot).and_then(|cell| order::score_in_order(column, cell.state()));
+            let score = self.at(slot).and_then(Found::score_in_order);
             self.rank(slot, score);
         }
-        let Some((_, cell)) = &self.slots[slot as usize] else { return };
-        if cell.versions().is_some() {
-            self.waiting.insert(slot);
-            return;
+        let mut is_back = false;
+        if let Slot::Whole(whole) = &self.slots[slot as usize] {
+            if whole.1.versions().is_some() {
+                self.waiting.insert(slot);
+                return;
+            }
+            // A removal brings back what another write had made.
+            is_back = whole.1.state().removals_shown().next().is_some();
         }
-        let was_waiting = self.waiting.remove(&slot);
+        let was_waiting = !self.waiting.is_empty() && self.waiting.remove(&slot);
         if let Some(observer) = self.observer.take_if(|(operation, _)| by == Some(*operation)) {
             self.stand_for_all(observer, slot);
         }
-        let Some((_, cell)) = &self.slots[slot as usize] else { return };
-        // A removal brings back what another write had made.
-        let is_back = cell.state().removals_shown().next().is_some();
-        cell.state().each_source(|source| {
-            let operation = source.operation;
+        let Large { slots, origin, recent, recent_count, .. } = self;
+        let mut note = |operation: OperationId| {
             if was_waiting || is_back || by.is_none_or(|by| by == operation) {
-                self.recent.entry(stream(&operation)).or_default().push_back((operation, slot));
-                self.recent_count += 1;
+                recent.entry(stream(&operation)).or_default().push_back((operation, slot));
+                *recent_count += 1;
             }
-        });
+        };
+        match slots[slot as usize].found(origin) {
+            Some(Found::Settled(item, origin)) => {
+                item.settled(origin).sources().for_each(|source| note(source.operation));
+            }
+            Some(Found::Whole(_, cell)) => cell.state().each_source(|source| note(source.operation)),
+            None => {}
+        }
+        self.forget_some();
+    }
+
+    fn forget_some(&mut self) {
         if self.recent_count > self.forget_at.max(2 * self.len() + super::LARGE) {
             self.forget_replaced();
             self.forget_at = 2 * self.recent_count;
@@ -217,14 +521,14 @@ impl Large {
     /// What has a higher stamp was met by a part of a transaction that is executed again, and the transaction does not
     /// depend on it.
     fn stand_for_all(&mut self, (operation, stamp): (OperationId, Stamp), slot: u32) {
-        let source = source_of(self.cell(slot), &operation).filter(|source| source.stamp == stamp);
-        let Some(source) = source else { return };
+        let source = self.at(slot).and_then(|found| found.source(&operation));
+        let Some(source) = source.filter(|source| source.stamp == stamp) else { return };
         absorb(&mut self.summary, source);
-        let slots = &self.slots;
+        let (slots, origin) = (&self.slots, &self.origin);
         self.recent.retain(|_, recent| {
             recent.retain(|(operation, slot)| {
-                let cell = slots[*slot as usize].as_ref().map(|(_, cell)| cell);
-                source_of(cell, operation).is_some_and(|source| source.stamp > stamp)
+                let found = slots[*slot as usize].found(origin);
+                found.and_then(|found| found.source(operation)).is_some_and(|source| source.stamp > stamp)
             });
             !recent.is_empty()
         });
@@ -234,13 +538,13 @@ impl Large {
     /// Of the recent writes keeps those that still make something. It is called when there are twice as many as were
     /// left by the last call, so it costs a write a bounded share, however many of them are shown.
     fn forget_replaced(&mut self) {
-        let slots = &self.slots;
+        let (slots, origin) = (&self.slots, &self.origin);
         let mut left = 0;
         self.recent.retain(|_, recent| {
-            let mut kept = BTreeSet::new();
+            let mut kept = HashSet::with_hasher(FixedState::default());
             recent.retain(|&(operation, slot)| {
-                let cell = slots[slot as usize].as_ref().map(|(_, cell)| cell);
-                source_of(cell, &operation).is_some() && kept.insert((operation, slot))
+                let found = slots[slot as usize].found(origin);
+                found.and_then(|found| found.source(&operation)).is_some() && kept.insert((operation, slot))
             });
             left += recent.len();
             !recent.is_empty()
@@ -251,7 +555,7 @@ impl Large {
     /// Forgets which write made which column, of the recent ones that are settled: nobody need remember them one by
     /// one.
     pub(crate) fn summarise(&mut self, is_settled: &dyn Fn(&OperationId) -> bool) {
-        let Large { slots, summary, recent, recent_count, forget_at, .. } = self;
+        let Large { slots, origin, summary, recent, recent_count, forget_at, .. } = self;
         recent.retain(|_, recent| {
             while let Some(&(operation, slot)) = recent.front() {
                 if !is_settled(&operation) {
@@ -260,8 +564,8 @@ impl Large {
                 recent.pop_front();
                 *recent_count -= 1;
                 // What hides behind versions is noted again when it is shown to all.
-                let cell = slots[slot as usize].as_ref().map(|(_, cell)| cell);
-                if let Some(source) = source_of(cell, &operation) {
+                let found = slots[slot as usize].found(origin);
+                if let Some(source) = found.and_then(|found| found.source(&operation)) {
                     absorb(summary, source);
                 }
             }
@@ -275,46 +579,45 @@ impl Large {
         &self.summary
     }
 
-    /// The columns that other writes made, or that are not the same to every view. Some may stand here twice.
-    pub(crate) fn open(&self) -> impl Iterator<Item = &Cell> {
-        let recent = self.recent.values().flatten();
-        let recent = recent.filter(|(operation, slot)| source_of(self.cell(*slot), operation).is_some());
-        let slots = recent.map(|(_, slot)| slot).chain(&self.waiting);
-        slots.filter_map(|slot| self.cell(*slot))
+    /// The writes that made the other columns of which every view shows the same. Some may stand here twice.
+    pub(crate) fn recent(&self) -> impl Iterator<Item = Source> {
+        let made = |(operation, slot): &(OperationId, u32)| {
+            let found = self.at(*slot)?;
+            found.source(operation).map(|_| found.sources())
+        };
+        self.recent.values().flatten().filter_map(made).flatten()
     }
 
     /// How many more columns of a kind are live to a view that is no past time than now.
     pub(crate) fn live_beyond(&self, kind: Kind, view: View<'_>) -> i64 {
-        let of_kind = |slot: &u32| {
-            let (column, cell) = self.slots[*slot as usize].as_ref()?;
-            (Kind::of(column) == Some(kind)).then_some(cell)
-        };
         let beyond = |cell: &Cell| {
             let shown = cell.at(view).is_some_and(|shown| shown.state.is_live());
             i64::from(shown) - i64::from(cell.state().is_live())
         };
-        self.waiting.iter().filter_map(of_kind).map(beyond).sum()
+        let of_kind = self.waiting().filter(|(column, _)| Kind::of(column) == Some(kind));
+        of_kind.map(|(_, cell)| beyond(cell)).sum()
     }
 }
 
 /// The order of a sorted set, a list or a stream.
 impl Large {
-    /// Keeps the order from now on.
-    pub(crate) fn keep_order(&mut self) {
+    /// Keeps the order from now on; says how many bytes more are counted.
+    pub(crate) fn keep_order(&mut self) -> u64 {
         if self.ranked.is_some() {
-            return;
+            return 0;
         }
-        let score = |slot: &Option<(Column, Cell)>| match slot {
-            Some((column, cell)) => order::score_in_order(column, cell.state()),
-            None => None,
-        };
-        let scores: Vec<Option<Score>> = self.slots.iter().map(score).collect();
-        let member = |(slot, score): (&Option<(Column, Cell)>, &Option<Score>)| match slot {
-            Some((column, _)) => Some(((*score)?, order::name_in_order(column)?.clone())),
-            None => None,
-        };
-        let order = self.slots.iter().zip(&scores).filter_map(member).collect();
+        let found = || self.slots.iter().map(|slot| slot.found(&self.origin));
+        let scores: Vec<Option<Score>> = found().map(|found| found?.score_in_order()).collect();
+        let member =
+            |(found, score): (Option<Found<'_>>, &Option<Score>)| Some(((*score)?, found?.name_in_order()?));
+        let order: Order = found().zip(&scores).filter_map(member).collect();
+        let is_ranked = scores.iter().map(Option::is_some);
+        let ranked = self.slots.iter().zip(is_ranked).filter(|(_, is_ranked)| *is_ranked);
+        let names =
+            ranked.filter_map(|(slot, _)| slot.found(&self.origin)).map(|found| found.name_bytes() as u64);
+        let bytes = names.map(|name| ORDER_BYTES + name).sum();
         self.ranked = Some(Box::new(Ranked { order, scores }));
+        bytes
     }
 
     /// The order of the newest state, if it is kept.
@@ -324,16 +627,17 @@ impl Large {
 
     /// The columns that are not the same to every view.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (&Column, &Cell)> {
-        let slot = |slot: &u32| self.slots[*slot as usize].as_ref();
-        self.waiting.iter().filter_map(slot).map(|(column, cell)| (column, cell))
+        self.waiting.iter().filter_map(|slot| self.at(*slot)?.whole())
     }
 
     /// Moves the member of a slot to its score, or takes it out.
     fn rank(&mut self, slot: u32, score: Option<Score>) {
+        let Some(name) = self.at(slot).filter(|_| self.ranked.is_some()).and_then(Found::name_in_order)
+        else {
+            return;
+        };
         let Some(ranked) = &mut self.ranked else { return };
         let slot = slot as usize;
-        let name = self.slots[slot].as_ref().and_then(|(column, _)| order::name_in_order(column));
-        let Some(name) = name else { return };
         if ranked.scores.len() <= slot {
             ranked.scores.resize(slot + 1, None);
         }
@@ -354,9 +658,15 @@ impl FromIterator<(Column, Cell)> for Large {
     fn from_iter<I: IntoIterator<Item = (Column, Cell)>>(columns: I) -> Large {
         let mut large = Large::default();
         for (column, cell) in columns {
-            let slot = large.insert(column.clone(), cell);
-            debug_assert!(large.is_at(slot, &column));
-            large.note(&column, None);
+            if large.len() == 0 {
+                let first = cell.state().sources().next();
+                large.origin = first
+                    .map(|one| Origin { stamp: one.stamp, operation: one.operation })
+                    .unwrap_or_default();
+            }
+            let slot = large.insert(Slot::Whole(Box::new((column, cell))));
+            large.settle_slot(slot);
+            large.note_slot(slot, None);
         }
         large
     }
@@ -366,10 +676,10 @@ fn stream(operation: &OperationId) -> (DatacenterId, PartitionId) {
     (operation.datacenter, operation.partition)
 }
 
-/// The write that made a settled cell, if this operation is one of those that did.
-fn source_of(cell: Option<&Cell>, operation: &OperationId) -> Option<Source> {
-    let cell = cell.filter(|cell| cell.versions().is_none())?;
-    cell.state().sources().find(|source| source.operation == *operation)
+fn bytes_of(encoded: &Encoded<'_>) -> Box<[u8]> {
+    let mut bytes = vec![0; encoded.len()];
+    encoded.write(&mut bytes);
+    bytes.into_boxed_slice()
 }
 
 /// Raises the latest of a write's stream to it.

@@ -1,9 +1,11 @@
-//! A keyspace whose settled strings are compact against one whose rows are all whole: nothing tells them apart.
+//! A keyspace whose settled strings are compact, and whose settled columns are packed, against one whose rows are all
+//! whole: nothing tells them apart.
 
 use super::{RowRef, VALUE_MAX};
 use crate::cell::Write;
 use crate::image;
 use crate::keyspace::Keyspace;
+use crate::packed;
 use crate::row::Kind;
 use crate::view::View;
 use bytes::Bytes;
@@ -28,13 +30,13 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let write = (0..3u8, 0..10u8, 0..8u8, 0..2_000u16, 1..200u64)
+    let write = (0..5u8, 0..10u8, 0..8u8, 0..2_000u16, 1..200u64)
         .prop_map(|(key, kind, column, number, stamp)| Step::Write { key, kind, column, number, stamp });
     prop_oneof![
         24 => write,
         1 => (1..200u64).prop_map(|stamp| Step::Flush { stamp }),
         4 => (1..300u64).prop_map(|until| Step::Settle { until }),
-        2 => (0..3u8).prop_map(|key| Step::Mark { key }),
+        2 => (0..5u8).prop_map(|key| Step::Mark { key }),
         2 => Just(Step::Sweep),
         2 => Just(Step::ForgetDependencies),
         2 => Just(Step::Collect),
@@ -67,7 +69,7 @@ fn restarted(from: &Keyspace, keeps_whole: bool, at: LogicalTime) -> Keyspace {
     }
     for row in from.rows().map(RowRef::whole) {
         for (column, cell) in row.all_cells() {
-            items.extend(image::column_items(KeyspaceId(1), row.key(), column, cell));
+            items.extend(image::column_items(KeyspaceId(1), row.key(), &column, &cell));
         }
     }
     let mut again = keyspace(from.keeps_versions(), keeps_whole);
@@ -106,27 +108,39 @@ impl Pair {
 
     fn take(&mut self, step: &Step) -> Result<(), TestCaseError> {
         match *step {
-            Step::Write { key: number, kind, column, number: value, stamp } => {
+            Step::Write { key: named, kind, column, number: value, stamp } => {
                 let write = self.write(stamp);
-                let column = match column {
-                    0 => Column::Field(Bytes::from_static(b"f")),
-                    1 => Column::Deadline,
-                    _ => Column::Text,
+                let name = Bytes::from(vec![b'f'; usize::from(column)]);
+                // Of the last two keys, mostly of one kind.
+                let column = match (named, column) {
+                    (_, 1) => Column::Deadline,
+                    (3, 0) | (0..3, 2..) => Column::Text,
+                    (0..4, _) => Column::Field(name),
+                    (_, 0) => Column::Member(name),
+                    _ => Column::Scored(name),
                 };
                 let length = if value > 1_900 { VALUE_MAX + 1 } else { usize::from(value % 4) };
+                let number = i128::from(value);
                 let value = Bytes::from(vec![b'1'; if column == Column::Deadline { 8 } else { length }]);
+                let sum = match number {
+                    0..1_000 => Decimal(number * Decimal::ONE.0),
+                    _ => Decimal(i128::MIN / number),
+                };
                 let epoch_sum =
-                    EpochSum { epoch: Stamp { time: LogicalTime(1), ..write.stamp }, sum: Decimal(5) };
-                let sum = SeenSum { datacenter: write.stamp.datacenter, epoch_sum, stamp: write.stamp };
+                    EpochSum { epoch: Stamp { time: LogicalTime(stamp / 50), ..write.stamp }, sum };
+                let seen = SeenSum { datacenter: write.stamp.datacenter, epoch_sum, stamp: write.stamp };
                 let effect = match kind {
-                    0 => Effect::Add { epoch_sum },
+                    0 | 4 => Effect::Add { epoch_sum },
                     1 | 2 => Effect::Delete { seen: Seen::new() },
-                    3 => Effect::Put { value, seen: vec![sum], over: None },
+                    3 => Effect::Put { value, seen: vec![seen], over: None },
                     _ => Effect::Put { value, seen: Seen::new(), over: None },
                 };
-                let change = RowEffect { key: key(number), column, effect };
+                let change = RowEffect { key: key(named), column, effect };
                 self.both(|rows| rows.previous(&change.key, &change.column))?;
                 self.both(|rows| rows.seen(&change.key, &change.column, View::Newest))?;
+                self.both(|rows| rows.observed(&change.key, &change.column, View::Newest))?;
+                let by = write.stamp.datacenter;
+                self.both(|rows| rows.beneath(&change.key, &change.column, View::Newest, by))?;
                 self.both(|rows| rows.apply(&change, None, &write))?;
             }
             Step::Flush { stamp } => {
@@ -164,9 +178,13 @@ impl Pair {
         self.both(|rows| (rows.cells(), rows.versions(), rows.rows_count(), rows.absent_since()))?;
         self.both(|rows| (rows.bounds(), rows.dependency_bytes()))?;
         let at = LogicalTime(self.time / 2);
-        for number in 0..3 {
+        for number in 0..5 {
             // All that is known of it, to the last field.
-            self.both(|rows| rows.row(&key(number)).map(|row| format!("{:?}", row.whole())))?;
+            self.both(|rows| {
+                let row = rows.row(&key(number))?.whole();
+                let cells: Vec<_> = row.all_cells().collect();
+                Some(format!("{:?} {:?} {} {cells:?}", row.key(), row.since(), row.unsettled()))
+            })?;
             for view in [
                 View::Newest,
                 View::At(at),
@@ -175,7 +193,7 @@ impl Pair {
             ] {
                 self.both(|rows| {
                     let row = rows.row(&key(number))?;
-                    let kinds = [Kind::Text, Kind::Hash, Kind::Set];
+                    let kinds = [Kind::Text, Kind::Hash, Kind::Set, Kind::SortedSet];
                     let counts = kinds.map(|kind| (row.live_count_at(kind, view), row.has_live(kind, view)));
                     let shown = (row.kind_at(view), row.deadline_at(view), row.is_newest(view));
                     Some((
@@ -191,6 +209,10 @@ impl Pair {
         }
         Ok(())
     }
+}
+
+fn count_packed(rows: &Keyspace) -> usize {
+    rows.rows().filter(|row| matches!(row, RowRef::Packed(_))).count()
 }
 
 fn count_compact(rows: &Keyspace) -> usize {
@@ -210,7 +232,7 @@ proptest! {
         for step in &steps {
             pair.take(step)?;
             pair.check()?;
-            prop_assert_eq!(count_compact(&pair.whole), 0);
+            prop_assert_eq!(count_compact(&pair.whole) + count_packed(&pair.whole), 0);
         }
     }
 }
@@ -246,4 +268,47 @@ fn a_string_of_two_datacenters_is_compact_again_when_a_removal_can_bring_none_ba
         counts.push(count_compact(&pair.compact));
     }
     assert_eq!(counts, [1, 1, 0, 1, 1]);
+}
+
+/// A put of a field by the first datacenter, as long as the number says.
+fn put_field(time: u64, name: u64, length: usize) -> (RowEffect, Write) {
+    let stamp = Stamp { time: LogicalTime(time), datacenter: DatacenterId(0), partition: PartitionId(0) };
+    let operation = OperationId { position: Position(time), ..OperationId::default() };
+    let value = Bytes::from(vec![b'v'; length]);
+    let effect = Effect::Put { value, seen: Seen::new(), over: None };
+    let column = Column::Field(Bytes::from(format!("field{name}")));
+    let change = RowEffect { key: key(0), column, effect };
+    (change, Write { stamp, at: stamp.time, operation, dependencies: None })
+}
+
+#[test]
+fn a_hash_is_packed_until_it_has_more_than_is_looked_through_quickly() {
+    for (length, packed_columns) in [(8, packed::COLUMNS_MAX), (1_000, 7)] {
+        let (mut rows, mut whole) = (keyspace(false, false), keyspace(false, true));
+        for name in 0..200 {
+            let (change, write) = put_field(name + 1, name, length);
+            assert_eq!(rows.apply(&change, None, &write), whole.apply(&change, None, &write));
+            rows.check_invariants();
+            let is_packed = count_packed(&rows) == 1;
+            assert_eq!(is_packed, name < packed_columns as u64 + u64::from(length > 8), "{length} {name}");
+        }
+        let cells = |rows: &Keyspace| {
+            let row = rows.row(&key(0)).expect("it was put").whole();
+            let cells: Vec<_> = row.cells_in_order().collect();
+            format!("{cells:?}")
+        };
+        assert_eq!(cells(&rows), cells(&whole));
+    }
+}
+
+#[test]
+fn a_settled_hash_takes_little_beside_its_names_and_values() {
+    let mut rows = keyspace(false, false);
+    for time in 0..100 {
+        let (change, write) = put_field(1 << 40 | time, time % 10, 10);
+        rows.apply(&change, None, &write);
+    }
+    let names_and_values = 10 * (6 + 10) + 4;
+    let beside = rows.bytes() - names_and_values;
+    assert!(beside <= 180, "{beside} bytes beside names and values");
 }

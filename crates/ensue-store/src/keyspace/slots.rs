@@ -1,15 +1,20 @@
-//! Where rows stand, found by key: compact while they are settled strings, whole while they are more.
+//! Where rows stand, found by key: compact while they are settled strings, packed while they are few settled columns,
+//! whole while they are more.
 
-use super::{CELL_BYTES, Keyspace, hash};
+use super::{Keyspace, hash};
 use crate::cell::{Outcome, Write};
+use crate::columns::PutSettled;
 use crate::compact::{Compact, RowRef, plain_value};
+use crate::packed::{Merged, Packed};
 use crate::row::Row;
 use bytes::Bytes;
-use ensue_types::{Column, RowEffect};
+use ensue_types::{Column, Effect, RowEffect};
 
 /// Bytes counted for a compact row beside its key and its value, roughly: its header, its slot, what finds it, and the
 /// allocator's share.
 const COMPACT_BYTES: u64 = 84;
+/// The same of a packed row beside its bytes.
+const PACKED_BYTES: u64 = 48;
 /// The same of a whole row beside its cells and its key.
 const ROW_BYTES: u64 = 112;
 
@@ -18,6 +23,7 @@ const ROW_BYTES: u64 = 112;
 pub(super) enum Slot {
     Free,
     Compact(Compact),
+    Packed(Packed),
     Whole(Box<Row>),
 }
 
@@ -26,6 +32,7 @@ impl Slot {
         match self {
             Slot::Free => None,
             Slot::Compact(row) => Some(RowRef::Compact(row)),
+            Slot::Packed(row) => Some(RowRef::Packed(row)),
             Slot::Whole(row) => Some(RowRef::Whole(row)),
         }
     }
@@ -59,6 +66,15 @@ pub(super) fn row_bytes(key: &[u8]) -> u64 {
 
 fn compact_bytes(row: &Compact) -> u64 {
     COMPACT_BYTES + (row.key().len() + row.value().len()) as u64
+}
+
+fn packed_bytes(row: &Packed) -> u64 {
+    PACKED_BYTES + row.bytes() as u64
+}
+
+/// Bytes counted for a whole row.
+fn whole_bytes(row: &Row) -> u64 {
+    row_bytes(row.key()) + row.counted_all().map(|counted| counted.bytes).sum::<u64>()
 }
 
 impl Keyspace {
@@ -95,6 +111,13 @@ impl Keyspace {
         self.slots.iter().filter_map(Slot::whole)
     }
 
+    pub(super) fn packed_rows(&self) -> impl Iterator<Item = &Packed> {
+        self.slots.iter().filter_map(|slot| match slot {
+            Slot::Packed(row) => Some(row),
+            _ => None,
+        })
+    }
+
     pub fn rows_count(&self) -> usize {
         self.table.len()
     }
@@ -122,7 +145,7 @@ impl Keyspace {
     pub fn keep_order(&mut self, key: &[u8]) {
         let Some(slot) = self.slot_of(key) else { return };
         if let Some(row) = self.slots[slot as usize].whole_mut() {
-            row.keep_order();
+            self.bytes += row.keep_order();
         }
     }
 
@@ -137,7 +160,8 @@ impl Keyspace {
     pub(super) fn compact_bytes(&self) -> u64 {
         let compact = self.slots.iter().filter_map(|slot| match slot {
             Slot::Compact(row) => Some(compact_bytes(row)),
-            _ => None,
+            Slot::Packed(row) => Some(packed_bytes(row)),
+            Slot::Free | Slot::Whole(_) => None,
         });
         compact.sum()
     }
@@ -156,6 +180,7 @@ impl Keyspace {
             None => {
                 self.bytes += row_bytes(key);
                 let row = Row::new(Bytes::copy_from_slice(key), self.absent_since);
+                let row = row.with_columns_max(self.columns_max);
                 self.insert(Slot::Whole(Box::new(row)))
             }
         }
@@ -195,14 +220,21 @@ impl Keyspace {
     /// A row with cells, as it is or made so.
     pub(super) fn whole(&mut self, slot: u32) -> &mut Row {
         let there = &mut self.slots[slot as usize];
-        if let Slot::Compact(row) = there {
-            self.bytes += row_bytes(row.key()) + CELL_BYTES + row.value().len() as u64;
-            self.bytes -= compact_bytes(row);
-            if let Slot::Compact(row) = std::mem::replace(there, Slot::Free) {
-                *there = Slot::Whole(Box::new(row.into_row()));
+        let (row, bytes) = match std::mem::replace(there, Slot::Free) {
+            Slot::Compact(row) => {
+                let bytes = compact_bytes(&row);
+                (row.into_row(), bytes)
             }
-        }
-        there.whole_mut().expect("table points at filled slots")
+            Slot::Packed(row) => (row.to_row(), packed_bytes(&row)),
+            Slot::Whole(row) => {
+                *there = Slot::Whole(row);
+                return there.whole_mut().expect("just put there");
+            }
+            Slot::Free => unreachable!("table points at filled slots"),
+        };
+        self.bytes = self.bytes + whole_bytes(&row) - bytes;
+        *there = Slot::Whole(Box::new(row.with_columns_max(self.columns_max)));
+        there.whole_mut().expect("just put there")
     }
 
     fn may_be_compact(&self) -> bool {
@@ -213,25 +245,74 @@ impl Keyspace {
         true
     }
 
-    /// Merges a value into a compact row, or makes one of it. Answers nothing if more than that may be known of the
-    /// row.
+    /// Merges a value or an addition into a column that is settled and stays so, or makes one of it. Answers nothing if
+    /// more than that may be known of the row.
     pub(super) fn put_compact(&mut self, change: &RowEffect, write: &Write) -> Option<Outcome> {
         let is_flushed = !self.flushes.is_empty() || write.stamp < self.flushed();
-        if change.column != Column::Text || is_flushed || !self.may_be_compact() {
+        if is_flushed || !self.may_be_compact() {
             return None;
         }
-        let value = plain_value(&change.effect, write)?;
-        match self.slot_of(&change.key) {
-            Some(slot) => self.put_at(slot, value, write),
-            None => {
-                let since = self.absent_since.max(write.at);
-                let row = Compact::new(&change.key, value, (write.stamp, write.operation), since);
-                self.bytes += compact_bytes(&row);
-                self.cells += 1;
-                self.insert(Slot::Compact(row));
-                Some(Outcome::Won)
-            }
+        let Some(slot) = self.slot_of(&change.key) else { return self.put_new(change, write) };
+        match &self.slots[slot as usize] {
+            Slot::Compact(_) if change.column == Column::Text => match plain_value(&change.effect, write) {
+                Some(value) => self.put_at(slot, value, write),
+                None => self.add_at(slot, &change.effect, write),
+            },
+            Slot::Packed(_) => self.merge_packed(slot, change, write),
+            Slot::Whole(row) if row.is_large() => self.put_large(slot, change, write),
+            _ => None,
         }
+    }
+
+    fn put_new(&mut self, change: &RowEffect, write: &Write) -> Option<Outcome> {
+        let row = match (&change.column, plain_value(&change.effect, write)) {
+            (Column::Text, Some(value)) => {
+                let since = self.absent_since.max(write.at);
+                Slot::Compact(Compact::new(&change.key, value, (write.stamp, write.operation), since))
+            }
+            (Column::Element(_) | Column::Stream(_) | Column::Deadline, _) => return None,
+            (column, _) => {
+                let row = Packed::new(&change.key, column, &change.effect, write, self.absent_since)?;
+                Slot::Packed(row)
+            }
+        };
+        self.bytes += match &row {
+            Slot::Compact(row) => compact_bytes(row),
+            Slot::Packed(row) => packed_bytes(row),
+            Slot::Free | Slot::Whole(_) => 0,
+        };
+        self.cells += 1;
+        self.insert(row);
+        Some(Outcome::Won)
+    }
+
+    /// Adds to a string that was put.
+    fn add_at(&mut self, slot: u32, effect: &Effect, write: &Write) -> Option<Outcome> {
+        let Slot::Compact(row) = &self.slots[slot as usize] else { return None };
+        let mut packed = Packed::of_text(row)?;
+        let Merged { outcome, .. } =
+            packed.merge(&Column::Text, effect, write, (self.absent_since, self.columns_max))?;
+        self.bytes = self.bytes + packed_bytes(&packed) - compact_bytes(row);
+        self.slots[slot as usize] = Slot::Packed(packed);
+        Some(outcome)
+    }
+
+    fn merge_packed(&mut self, slot: u32, change: &RowEffect, write: &Write) -> Option<Outcome> {
+        let Slot::Packed(row) = &mut self.slots[slot as usize] else { return None };
+        let before = packed_bytes(row);
+        let Merged { outcome, is_new } =
+            row.merge(&change.column, &change.effect, write, (self.absent_since, self.columns_max))?;
+        self.bytes = self.bytes + packed_bytes(row) - before;
+        self.cells += u64::from(is_new);
+        Some(outcome)
+    }
+
+    fn put_large(&mut self, slot: u32, change: &RowEffect, write: &Write) -> Option<Outcome> {
+        let row = self.slots[slot as usize].whole_mut()?;
+        let put = row.put_settled(&change.column, &change.effect, write, self.absent_since)?;
+        let PutSettled { outcome, before, after } = put;
+        self.recount(slot, &change.column, before, after);
+        Some(outcome)
     }
 
     /// Makes a row compact that is nothing but a settled string.
@@ -241,9 +322,23 @@ impl Keyspace {
         }
         let Slot::Whole(row) = &self.slots[slot as usize] else { return };
         let Some(row) = Compact::of(row) else { return };
-        self.bytes -= row_bytes(row.key()) + CELL_BYTES + row.value().len() as u64;
-        self.bytes += compact_bytes(&row);
-        self.slots[slot as usize] = Slot::Compact(row);
+        self.take_form(slot, compact_bytes(&row), Slot::Compact(row));
+    }
+
+    /// The same, or packs a row that is few settled columns. All of them are looked at.
+    pub(super) fn settle_row(&mut self, slot: u32) {
+        self.compact(slot);
+        // Rows that each write makes whole for some time would be packed and unpacked in turn.
+        let is_packed = !self.keeps_versions && self.handlers.is_none() && self.may_be_compact();
+        let Slot::Whole(row) = &self.slots[slot as usize] else { return };
+        let Some(row) = Packed::of(row, self.columns_max).filter(|_| is_packed) else { return };
+        self.take_form(slot, packed_bytes(&row), Slot::Packed(row));
+    }
+
+    fn take_form(&mut self, slot: u32, bytes: u64, form: Slot) {
+        let Some(row) = self.slots[slot as usize].whole() else { return };
+        self.bytes = self.bytes + bytes - whole_bytes(row);
+        self.slots[slot as usize] = form;
     }
 
     pub(super) fn release(&mut self, slot: u32) {

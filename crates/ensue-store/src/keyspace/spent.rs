@@ -1,10 +1,10 @@
 //! What need not be kept for ever: tombstones, removals and undominated puts, noted when they come, and forgotten when
 //! nothing older can arrive any more. It does not decide when that is.
 
-use super::{CELL_BYTES, Keyspace, column_bytes};
-use crate::cell::{Cell, Outcome};
+use super::Keyspace;
+use crate::cell::Outcome;
 use crate::columns::detached;
-use crate::counted::{Changed, Counted};
+use crate::counted::Changed;
 use bytes::Bytes;
 use ensue_types::{Column, Stamp};
 
@@ -62,15 +62,15 @@ impl Keyspace {
         }
         if spent.changes.is_some() {
             self.forgotten = self.forgotten.max(spent.stamp);
-            let before = Counted::of_any(row.cell(&spent.column));
+            let before = row.counted(&spent.column).unwrap_or_default();
             row.forget_undominated(&spent.column);
-            let after = Counted::of_any(row.cell(&spent.column));
+            let after = row.counted(&spent.column).unwrap_or_default();
             self.count(before, after);
         }
         let row = self.slots[slot as usize].whole_mut().expect("looked at above");
         let Some(cell) = row.cell(&spent.column) else { return Collected::Changed };
         if !cell.is_spent() {
-            self.compact(slot);
+            self.settle_row(slot);
             return Collected::Changed;
         }
         if cell.state().newest() > spent.stamp {
@@ -83,22 +83,22 @@ impl Keyspace {
             self.collected = self.collected.max(spent.stamp);
         }
         let row = self.slots[slot as usize].whole_mut().expect("looked at above");
-        let left = Counted::of_any(row.cell(&spent.column));
-        self.bytes -= CELL_BYTES + column_bytes(&spent.column) + left.bytes;
+        let left = row.counted(&spent.column).unwrap_or_default();
+        self.bytes -= left.bytes;
         self.dependencies -= left.dependencies;
         self.cells -= 1;
         row.remove(&spent.column);
         self.absent_since = self.absent_since.max(row.since());
         match row.is_empty() {
             true => self.release(slot),
-            false => self.compact(slot),
+            false => self.settle_row(slot),
         }
         Collected::Removed
     }
 
     /// Notes what a change of a column leaves behind: a tombstone, removals and undominated puts, or a deadline.
     pub(super) fn note_change(&mut self, slot: u32, column: &Column, changed: Changed) {
-        let Changed { outcome, before, after } = changed;
+        let Changed { outcome, before, after, .. } = changed;
         let is_new = outcome == Outcome::Won || !before.is_there;
         if is_new {
             self.note_deadline(slot, column);
@@ -112,7 +112,8 @@ impl Keyspace {
 
     pub(super) fn note_spent(&mut self, slot: u32, column: &Column) {
         let Some(row) = self.slots[slot as usize].whole() else { return };
-        let Some(state) = row.cell(column).map(Cell::state) else { return };
+        let Some(cell) = row.cell(column) else { return };
+        let state = cell.state();
         if state.last_change().is_some() {
             return self.note_undominated(slot, column);
         }

@@ -186,7 +186,7 @@ fn restarted(keyspace: &Keyspace) -> Keyspace {
     }
     for row in keyspace.rows().map(RowRef::whole) {
         for (column, cell) in row.all_cells() {
-            items.extend(image::column_items(number, row.key(), column, cell));
+            items.extend(image::column_items(number, row.key(), &column, &cell));
         }
     }
     let mut again = Keyspace::new(true);
@@ -234,7 +234,7 @@ fn made_by(keyspace: &Keyspace, view: View<'_>) -> Vec<(Column, Source)> {
     let sources = rows.iter().flat_map(|row| row.all_cells()).flat_map(|(column, cell)| {
         let shown = cell.at(view).expect("no past time");
         let sources: Vec<Source> = shown.state.sources().collect();
-        sources.into_iter().map(|source| (column.clone(), source))
+        sources.into_iter().map(move |source| (column.clone().into_owned(), source))
     });
     sources.collect()
 }

@@ -3,12 +3,12 @@
 //! [`Keyspace::keep`] saves a column before it changes; [`Keyspace::take_back`] restores it. Columns must be restored
 //! in the reverse order, and before anything else changes the rows.
 
-use super::{CELL_BYTES, Keyspace, column_bytes};
+use super::Keyspace;
 use crate::cell::Cell;
-use crate::counted::Counted;
 use crate::row::Row;
 use bytes::Bytes;
 use ensue_types::{Column, LogicalTime};
+use std::borrow::Cow;
 
 /// A location as it was.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Keyspace {
         Kept {
             key: key.clone(),
             column: column.clone(),
-            cell: row.as_ref().and_then(|row| row.cell(column)).cloned(),
+            cell: row.as_ref().and_then(|row| row.cell(column)).map(Cow::into_owned),
             since: row.as_ref().map_or(self.absent_since, |row| row.since()),
             versions_come: self.versions_come,
             spent: self.spent.len(),
@@ -43,13 +43,12 @@ impl Keyspace {
         let Kept { key, column, cell, since, versions_come, spent, expiries } = kept;
         let Some(slot) = self.slot_of(&key) else { return };
         let row = self.whole(slot);
-        let before = Counted::of_any(row.cell(&column));
+        let before = row.counted(&column).unwrap_or_default();
         row.put_back(&column, cell, since);
-        let after = Counted::of_any(row.cell(&column));
+        let after = row.counted(&column).unwrap_or_default();
         let is_empty = row.is_empty();
         if before.is_there && !after.is_there {
             self.cells -= 1;
-            self.bytes -= CELL_BYTES + column_bytes(&column);
         }
         self.count(before, after);
         self.versions_come = versions_come;
@@ -61,7 +60,7 @@ impl Keyspace {
         self.expiries.truncate(expiries);
         match is_empty {
             true => self.release(slot),
-            false => self.compact(slot),
+            false => self.settle_row(slot),
         }
     }
 }

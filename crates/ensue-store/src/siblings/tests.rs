@@ -162,7 +162,7 @@ fn restarted(rows: &Keyspace) -> Keyspace {
     again.restore_bounds(rows.bounds());
     for row in rows.rows().map(RowRef::whole) {
         for (column, cell) in row.all_cells() {
-            for (kind, item) in image::column_items(KeyspaceId(0), row.key(), column, cell) {
+            for (kind, item) in image::column_items(KeyspaceId(0), row.key(), &column, &cell) {
                 let image = image::decode_write(kind, &Bytes::from(item)).expect("what was written");
                 again.restore_image(kind, image);
             }
@@ -320,7 +320,7 @@ fn looked_at(rows: &Keyspace) -> BTreeSet<(Bytes, Column, Vec<String>, String)> 
                 Content::Bytes(bytes) => format!("{bytes:?}"),
                 Content::Number(number) => format!("{:?}", Bytes::from(number.to_string())),
             };
-            all.insert((row.key().clone(), column.clone(), standing, shown));
+            all.insert((row.key().clone(), column.into_owned(), standing, shown));
         }
     }
     all

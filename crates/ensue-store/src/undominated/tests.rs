@@ -144,7 +144,7 @@ fn restarted(rows: &Keyspace) -> Keyspace {
     }
     for row in rows.rows().map(RowRef::whole) {
         for (column, cell) in row.all_cells() {
-            for (kind, item) in image::column_items(KeyspaceId(0), row.key(), column, cell) {
+            for (kind, item) in image::column_items(KeyspaceId(0), row.key(), &column, &cell) {
                 let image = image::decode_write(kind, &Bytes::from(item)).expect("what was written");
                 again.restore_image(kind, image);
             }
@@ -275,7 +275,8 @@ impl World {
         let name = &COLUMNS[column];
         let rows = &self.datacenters[at].rows;
         let row = rows.row(&key()).map(RowRef::whole);
-        let shown = row.as_ref().and_then(|row| row.cell(name)).and_then(|cell| cell.at(view));
+        let cell = row.as_ref().and_then(|row| row.cell(name));
+        let shown = cell.as_deref().and_then(|cell| cell.at(view));
         if !shown.is_some_and(|shown| shown.state.is_live()) {
             return;
         }
@@ -408,7 +409,8 @@ fn looked_at(rows: &Keyspace) -> Vec<Option<String>> {
 fn made_by(rows: &Keyspace) -> Vec<BTreeSet<Stamp>> {
     let row = rows.row(&key()).map(RowRef::whole);
     let stamps = |cell: &Cell| cell.state().sources().map(|source| source.stamp).collect();
-    let made_by = |column| row.as_ref().and_then(|row| row.cell(column)).map(stamps).unwrap_or_default();
+    let made_by =
+        |column| row.as_ref().and_then(|row| row.cell(column)).as_deref().map(stamps).unwrap_or_default();
     COLUMNS.iter().map(made_by).collect()
 }
 

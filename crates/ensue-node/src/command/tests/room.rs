@@ -94,18 +94,16 @@ fn with_large_hash(key: &Bytes) -> Datacenter {
 }
 
 #[test]
-fn a_row_that_is_too_large_is_not_deleted_at_once() {
+fn a_row_that_is_too_large_is_not_overwritten_at_once() {
     let key = long_key();
     let mut datacenter = with_large_hash(&key);
     let fields = datacenter.ask(&words(&["HLEN"], &key, 0..0, false));
     let small = Bytes::from_static(b"small");
     datacenter.ask(&[Bytes::from_static(b"SET"), small.clone(), small.clone()]);
     let logged = datacenter.log.len();
-    let at_once: [Vec<Bytes>; 4] = [
-        words(&["DEL", "small"], &key, 0..0, false),
+    let at_once = [
         [words(&["SET"], &key, 0..0, false), vec![small.clone()]].concat(),
         [words(&["MSET", "small", "other"], &key, 0..0, false), vec![small.clone()]].concat(),
-        [words(&["EXPIRE"], &key, 0..0, false), vec![Bytes::from_static(b"-1")]].concat(),
     ];
     for args in at_once {
         assert_eq!(datacenter.ask(&args), TOO_MUCH, "{}", args[0].escape_ascii());
@@ -113,6 +111,63 @@ fn a_row_that_is_too_large_is_not_deleted_at_once() {
     assert_eq!(datacenter.log.len(), logged, "nothing was changed");
     assert_eq!(datacenter.ask(&words(&["HLEN"], &key, 0..0, false)), fields);
     assert_eq!(show(&datacenter.run("GET small")), "\"small\"");
+}
+
+#[test]
+fn a_row_that_is_too_large_expires_when_it_is_deleted() {
+    for delete in [&["DEL"][..], &["UNLINK"], &["EXPIRE", "-1"]] {
+        let key = long_key();
+        let mut datacenter = with_large_hash(&key);
+        let mut command = words(&delete[..1], &key, 0..0, false);
+        command.extend(delete[1..].iter().map(|word| Bytes::from(word.to_string())));
+        let logged = datacenter.log.len();
+        assert_eq!(datacenter.ask(&command), Reply::Integer(1));
+        assert_eq!(datacenter.log.len(), logged + 1);
+        assert_eq!(datacenter.log[logged].effects.len(), 1, "a deadline, whatever is in the row");
+        assert_eq!(datacenter.ask(&words(&["EXISTS"], &key, 0..0, false)), Reply::Integer(0));
+        assert_eq!(datacenter.ask(&words(&["HLEN"], &key, 0..0, false)), Reply::Integer(0));
+        clear_in_parts(&mut datacenter, &key);
+        assert_eq!(datacenter.ask(&words(&["HSET"], &key, 0..1, true)), Reply::Integer(1));
+        assert_eq!(datacenter.ask(&words(&["HLEN"], &key, 0..0, false)), Reply::Integer(1));
+        assert_eq!(datacenter.ask(&words(&["TTL"], &key, 0..0, false)), Reply::Integer(-1));
+    }
+}
+
+/// Deletes an expired row as its partition does; answers in how many turns.
+fn clear_in_parts(datacenter: &mut Datacenter, key: &Bytes) -> usize {
+    let (mut parts, mut place) = (0, 0);
+    loop {
+        let mut writer = Writer::new(datacenter.write(), DatacenterId(0), false);
+        let mut evaluation = Evaluation::writing(&mut datacenter.keyspace, &mut writer, View::Newest);
+        let is_over = !evaluation.is_cleared_in_parts(key) && evaluation.begin_write(key).is_ok();
+        if !is_over {
+            place = evaluation.clear_some_expired(key, place).unwrap_or_default();
+        }
+        datacenter.log.push(super::Logged { write: writer.write, effects: writer.changes.effects });
+        parts += 1;
+        assert_eq!(datacenter.ask(&words(&["EXISTS"], key, 0..0, false)), Reply::Integer(0));
+        if is_over {
+            return parts;
+        }
+    }
+}
+
+#[test]
+fn a_row_of_many_columns_that_has_expired_goes_some_a_turn() {
+    let key = Bytes::from_static(b"many");
+    let mut datacenter = Datacenter::new(0);
+    assert_eq!(datacenter.ask(&words(&["SADD"], &key, 0..2_500, false)), Reply::Integer(2_500));
+    assert_eq!(datacenter.ask(&words(&["SREM"], &key, 0..300, false)), Reply::Integer(300));
+    let mut expire = words(&["PEXPIRE"], &key, 0..0, false);
+    expire.push(Bytes::from_static(b"10"));
+    datacenter.ask(&expire);
+    datacenter.advance(20);
+    let logged = datacenter.log.len();
+    assert_eq!(clear_in_parts(&mut datacenter, &key), 4, "three for the columns, one for the deadline");
+    let effects = datacenter.log[logged..].iter().map(|logged| logged.effects.len());
+    assert_eq!(effects.collect::<Vec<_>>(), [700, 1_000, 500, 1]);
+    assert_eq!(datacenter.ask(&words(&["SADD"], &key, 0..1, false)), Reply::Integer(1));
+    assert_eq!(datacenter.ask(&words(&["SCARD"], &key, 0..0, false)), Reply::Integer(1));
 }
 
 #[test]
@@ -124,22 +179,7 @@ fn a_row_that_is_too_large_goes_in_parts_when_its_deadline_has_passed() {
     assert_eq!(datacenter.ask(&expire), Reply::Integer(1));
     datacenter.advance(20);
     assert_eq!(datacenter.ask(&words(&["HSET"], &key, 0..1, true)), TOO_MUCH, "it would come back");
-    let mut parts = 0;
-    loop {
-        let mut writer = Writer::new(datacenter.write(), DatacenterId(0), false);
-        let mut evaluation = Evaluation::writing(&mut datacenter.keyspace, &mut writer, View::Newest);
-        let is_over = evaluation.begin_write(&key).is_ok();
-        if !is_over {
-            evaluation.clear_some_expired(&key);
-        }
-        datacenter.log.push(super::Logged { write: writer.write, effects: writer.changes.effects });
-        parts += 1;
-        assert_eq!(datacenter.ask(&words(&["EXISTS"], &key, 0..0, false)), Reply::Integer(0));
-        if is_over {
-            break;
-        }
-    }
-    assert_eq!(parts, 2);
+    assert_eq!(clear_in_parts(&mut datacenter, &key), 2);
     assert!(datacenter.longest_entry() < limits::ENTRY_BYTES_MAX);
     assert_eq!(datacenter.ask(&words(&["HSET"], &key, 0..1, true)), Reply::Integer(1));
     assert_eq!(datacenter.ask(&words(&["HLEN"], &key, 0..0, false)), Reply::Integer(1));

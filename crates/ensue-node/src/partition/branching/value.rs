@@ -14,6 +14,7 @@ use ensue_store::cell::Write;
 use ensue_store::compact::RowRef;
 use ensue_store::keyspace::Keyspace;
 use ensue_types::{Column, Effect, LogicalTime, OperationId, Reply, RowEffect, Stamp};
+use std::borrow::Cow;
 
 /// Puts a value into a row of its own.
 pub(super) fn load(rows: &mut Keyspace, key: &Bytes, value: &Bytes) {
@@ -32,11 +33,11 @@ pub(super) fn save(rows: &Keyspace, key: &[u8]) -> (Option<Bytes>, Vec<Column>) 
     let mut has_content = false;
     let row = rows.row(key).map(RowRef::whole);
     let cells = row.iter().flat_map(|row| {
-        let deadline = row.cell(&Column::Deadline).map(|cell| (&Column::Deadline, cell));
+        let deadline = row.cell(&Column::Deadline).map(|cell| (Cow::Owned(Column::Deadline), cell));
         row.cells_in_order().chain(deadline)
     });
     for (column, cell) in cells.filter(|(_, cell)| cell.state().is_live()) {
-        let (kind, name): (u8, &[u8]) = match column {
+        let (kind, name): (u8, &[u8]) = match column.as_ref() {
             Column::Text => (0, &[]),
             Column::Deadline => (1, &[]),
             Column::Field(name) => (2, name),
@@ -52,7 +53,7 @@ pub(super) fn save(rows: &Keyspace, key: &[u8]) -> (Option<Bytes>, Vec<Column>) 
             out.put_u32_le(u32::try_from(part.len()).expect("limits.rs bounds every length far below 4 GiB"));
             out.extend_from_slice(part);
         }
-        columns.push(column.clone());
+        columns.push(column.into_owned());
     }
     (has_content.then(|| Bytes::from(out)), columns)
 }

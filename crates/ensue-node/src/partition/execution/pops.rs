@@ -6,7 +6,6 @@ use crate::partition::work::{Execution, Served};
 use ensue_protocol::Choice;
 use ensue_resp::Request;
 use ensue_resp::request::{Awaited, Blocking, Stream, StreamRead, WaitingPop};
-use ensue_store::compact::RowRef;
 use ensue_store::row::Kind;
 use ensue_store::view::View;
 use ensue_types::{Args, KeyspaceId, Reply};
@@ -128,7 +127,6 @@ impl Executor<'_> {
     /// What a row has that somebody may wait for, as of now.
     fn there(&self, keyspace: KeyspaceId, key: &[u8]) -> Option<Awaited> {
         let row = self.keyspaces.rows(keyspace)?.row(key)?;
-        let RowRef::Whole(row) = row else { return None };
         match row.kind_at(View::Newest).ok()?? {
             Kind::List => Some(Awaited::Elements),
             Kind::SortedSet => Some(Awaited::Members),

@@ -160,12 +160,12 @@ impl Keyspaces {
             let others = state.siblings().iter().map(|Sibling { base, .. }| base);
             for base in others.chain([&state.base]) {
                 let write = ListedWrite::new(base.operation, base.stamp, base.value.as_ref());
-                let write = cx.write_line(&write, column);
+                let write = cx.write_line(&write, &column);
                 lines.push(format!(
                     "{{\"key\":{}{},\"handler\":\"{}\",\"write\":{write}}}",
                     text(row.key()),
-                    json::column(column),
-                    self.handler_of(keyspace, row.key(), column),
+                    json::column(&column),
+                    self.handler_of(keyspace, row.key(), &column),
                 ));
                 sources.push(base.source());
             }

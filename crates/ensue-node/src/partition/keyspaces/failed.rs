@@ -58,8 +58,8 @@ impl Keyspaces {
     fn first_doubtful(&self, cx: &Cx, others: &Others, loss: &Loss) -> LogicalTime {
         let mut first = others.failover.discarded.first_doubtful(cx, loss).unwrap_or(LogicalTime::MAX);
         for (rows, protocol) in self.keyspaces.iter().zip(cx.protocols.iter()) {
-            let cells = rows.whole_rows().flat_map(|row| row.all_cells());
-            for version in cells.filter_map(|(_, cell)| cell.versions()).flat_map(|v| v.unsettled()) {
+            let versions = rows.whole_rows().flat_map(|row| row.versions());
+            for version in versions.flat_map(|versions| versions.unsettled()) {
                 let Source { stamp, dependencies, .. } = &version.source;
                 let from = |carried: &Carried| protocol.doubtful_from(*stamp, carried.causes(), loss);
                 first = dependencies.as_deref().and_then(from).map_or(first, |time| first.min(time));

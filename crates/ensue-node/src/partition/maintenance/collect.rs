@@ -43,11 +43,19 @@ pub(crate) struct Collector {
     round: Option<Round>,
     /// Tombstones of rounds that are over: nothing older can arrive, whatever happens from now on.
     ready: VecDeque<(KeyspaceId, Spent)>,
-    /// Rows whose deadline has passed, and nothing older can arrive.
-    due: VecDeque<(KeyspaceId, Expiry)>,
+    /// Rows whose deadline has passed, and nothing older can arrive; of one that is deleted in parts, the place of the
+    /// next.
+    due: VecDeque<(KeyspaceId, Expiry, usize)>,
     /// Rows deleted by this partition because their deadline had passed.
     pub(in crate::partition::maintenance) expired: u64,
     next_us: u64,
+}
+
+/// How much of an expired row a turn has deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deleted {
+    Whole,
+    InPart,
 }
 
 /// What is to go.
@@ -116,34 +124,39 @@ impl Maintenance {
             Some(Round { candidates, applied, latest, latest_spent, reported: BTreeMap::new() });
     }
 
-    /// Writes tombstones over a row whose deadline has passed, as the next command that writes to it would.
+    /// Writes tombstones over a row whose deadline has passed, as the next command that writes to it would; over one
+    /// of many columns some a turn.
     fn delete_expired(
         &mut self,
         cx: &mut Cx,
         others: &mut Others,
         keyspaces: &mut Keyspaces,
         keyspace: KeyspaceId,
-        expiry: &Expiry,
-    ) {
+        (expiry, place): (&Expiry, usize),
+    ) -> Deleted {
         let at = cx.tick();
         let (stamp, operation) = (cx.stamp(at), cx.next_operation());
         let write = Write { stamp, at, operation, dependencies: None };
         let mut writer = cx.writer(keyspace, write, &Choice::Newest);
         let mut evaluation = Evaluation::writing(keyspaces.keyspace(keyspace), &mut writer, View::Newest);
         let written = evaluation.written_count();
-        let is_too_large = evaluation.begin_write(&expiry.key).is_err();
-        if is_too_large {
-            evaluation.clear_some_expired(&expiry.key);
-        }
+        let is_in_parts =
+            evaluation.is_cleared_in_parts(&expiry.key) || evaluation.begin_write(&expiry.key).is_err();
+        let next = match is_in_parts {
+            true => evaluation.clear_some_expired(&expiry.key, place),
+            false => None,
+        };
         // It was told of when its time was over.
         evaluation.take_written(written.unwrap_or(usize::MAX));
         let observed = evaluation.observed;
         keyspaces.log_write(cx, others, &mut Context::default(), keyspace, stamp, (writer.changes, observed));
-        match is_too_large {
+        if is_in_parts {
             // What is left of it comes next.
-            true => self.collector.due.push_back((keyspace, expiry.clone())),
-            false => self.collector.expired += 1,
+            self.collector.due.push_back((keyspace, expiry.clone(), next.unwrap_or_default()));
+            return Deleted::InPart;
         }
+        self.collector.expired += 1;
+        Deleted::Whole
     }
 
     /// Looks for what may go, at its interval.
@@ -226,7 +239,8 @@ impl Maintenance {
     fn finish_round(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces, round: Round) {
         self.collector.ready.extend(round.candidates.tombstones);
         self.collect_ready(cx, keyspaces);
-        self.collector.due.extend(round.candidates.due);
+        let due = round.candidates.due.into_iter().map(|(keyspace, expiry)| (keyspace, expiry, 0));
+        self.collector.due.extend(due);
         self.delete_some_expired(cx, others, keyspaces);
     }
 
@@ -252,16 +266,19 @@ impl Maintenance {
 
     fn delete_some_expired(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
         let count = self.collector.due.len().min(EXPIRED_AT_ONCE);
-        for (keyspace, expiry) in self.collector.due.drain(..count).collect::<Vec<_>>() {
+        for _ in 0..count {
+            let Some((keyspace, expiry, place)) = self.collector.due.pop_front() else { return };
             if !keyspaces.keyspace(keyspace).expires(&expiry) {
                 continue;
             }
             let busy = !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &expiry.key);
             if busy || others.is_catching_up() || keyspaces.write_refusal(cx, others, false).is_some() {
-                self.collector.due.push_back((keyspace, expiry));
+                self.collector.due.push_back((keyspace, expiry, place));
                 continue;
             }
-            self.delete_expired(cx, others, keyspaces, keyspace, &expiry);
+            if self.delete_expired(cx, others, keyspaces, keyspace, (&expiry, place)) == Deleted::InPart {
+                return;
+            }
         }
     }
 }

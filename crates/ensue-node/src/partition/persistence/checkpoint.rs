@@ -64,7 +64,7 @@ impl Walk {
             for row in slice.map(RowRef::whole) {
                 for (column, cell) in row.all_cells().filter(|(_, cell)| holds_dead || cell.state().is_live())
                 {
-                    for (kind, item) in image::column_items(keyspace, row.key(), column, cell) {
+                    for (kind, item) in image::column_items(keyspace, row.key(), &column, &cell) {
                         writer.item(kind, &item);
                     }
                 }
