@@ -13,10 +13,10 @@ use std::borrow::Cow;
 /// `DEL`: answers how many were there.
 pub(super) fn delete(evaluation: &mut Evaluation<'_>, keys: &[Bytes]) -> Result<Reply, Halt> {
     let mut deleted = 0;
-    evaluation.check_room(keys.iter().map(|key| evaluation.bytes_to_clear(key)).sum())?;
+    evaluation.check_room(keys.iter().map(|key| evaluation.bytes_to_delete(key)).sum())?;
     for key in keys {
         if evaluation.kind(key)?.is_some() {
-            evaluation.clear_row(key, |_| true)?;
+            evaluation.delete_row(key)?;
             deleted += 1;
         }
     }
@@ -119,7 +119,7 @@ pub(super) fn set_deadline_or_delete(
     deadline_ms: i64,
 ) -> Result<(), Halt> {
     if deadline_ms <= now_ms(evaluation) {
-        evaluation.clear_row(key, |_| true)
+        evaluation.delete_row(key)
     } else {
         put_deadline(evaluation, key, deadline_ms);
         Ok(())
