@@ -185,6 +185,15 @@ impl<'a> RowRef<'a> {
         }
     }
 
+    /// Every column's present state is valid from this time on.
+    pub fn since(self) -> LogicalTime {
+        match self {
+            RowRef::Whole(row) => row.since(),
+            RowRef::Compact(row) => row.since(),
+            RowRef::Packed(row) => row.since(),
+        }
+    }
+
     /// The row with its cells, made if it is compact or packed.
     pub fn whole(self) -> Cow<'a, Row> {
         match self {

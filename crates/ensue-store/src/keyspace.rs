@@ -772,6 +772,7 @@ impl Keyspace {
             self.recount(slot, &column, changed.before, changed.after);
             self.note_change(slot, &column, changed);
         }
+        self.settle_row(slot);
     }
 }
 

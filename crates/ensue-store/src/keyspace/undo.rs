@@ -5,6 +5,7 @@
 
 use super::Keyspace;
 use crate::cell::Cell;
+use crate::compact::RowRef;
 use crate::row::Row;
 use bytes::Bytes;
 use ensue_types::{Column, LogicalTime};
@@ -26,12 +27,16 @@ pub struct Kept {
 impl Keyspace {
     /// A location as it is, before it changes.
     pub fn keep(&self, key: &Bytes, column: &Column) -> Kept {
-        let row = self.row(key).map(crate::compact::RowRef::whole);
+        let row = self.row(key);
+        let cell = match row {
+            Some(RowRef::Packed(row)) => row.get(column).map(|settled| settled.cell()),
+            _ => row.and_then(|row| row.whole().cell(column).map(Cow::into_owned)),
+        };
         Kept {
             key: key.clone(),
             column: column.clone(),
-            cell: row.as_ref().and_then(|row| row.cell(column)).map(Cow::into_owned),
-            since: row.as_ref().map_or(self.absent_since, |row| row.since()),
+            cell,
+            since: row.map_or(self.absent_since, RowRef::since),
             versions_come: self.versions_come,
             spent: self.spent.len(),
             expiries: self.expiries.len(),
