@@ -186,11 +186,11 @@ impl Plan {
         }
     }
 
-    /// The one owner of all keys of a command.
+    /// The one owner of all keys of a command. One without keys, such as `OBJECT HELP`, is answered by the first.
     fn owner_of_all(&self, spec: &'static CommandSpec, args: &Args) -> Result<PartitionId, Reply> {
         Request::parse_as(spec, args).map_err(|error| error.reply())?;
         let mut owners = ensue_resp::keys(spec, args).map(|key| partition_of(key, self.partitions));
-        let owner = owners.next().ok_or(UNANSWERED)?;
+        let Some(owner) = owners.next() else { return Ok(PartitionId(0)) };
         let is_one = owners.all(|other| other == owner) && patterns_stay(spec, args, owner, self.partitions);
         if is_one { Ok(owner) } else { Err(CommandError::SeveralOwners(spec.name).reply()) }
     }
