@@ -84,11 +84,11 @@ fn through<S: Copy, O>(
         samples.iter_mut().for_each(|of_line| of_line.push(Vec::new()));
         for round in 0..rounds {
             // Lines take turns, so that a machine that grows slower does so for all of them.
-            for line in 0..sweep.lines.len() {
+            for (line, of_line) in samples.iter_mut().enumerate() {
                 let next = format!("{}, {} {}", sweep.lines[line].name, sweep.axis, sweep.points[point].name);
                 progress(Progress { done, of, next });
                 let sample = one(&sweep.setup(line, point), 1 + round as u64)?;
-                if let Some(of_point) = samples[line].last_mut() {
+                if let Some(of_point) = of_line.last_mut() {
                     of_point.push(sample);
                 }
                 done += 1;

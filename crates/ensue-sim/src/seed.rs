@@ -40,13 +40,7 @@ impl Options {
     pub fn draw_of(seed: u64, rules: Rules, protocol: &'static Registration) -> Options {
         let random = &mut Random::stream(seed, "options");
         let shape = draw_shape(random);
-        let append_fsync = random.pick(&[
-            AppendFsync::Always,
-            AppendFsync::Always,
-            AppendFsync::EverySecond,
-            AppendFsync::EverySecond,
-            AppendFsync::No,
-        ]);
+        let append_fsync = draw_append_fsync(random);
         let bound_ms = random.pick(&[0, 5, 50, 500, 500]);
         let mut workload = draw_workload(&mut Random::stream(seed, "workload of options"));
         if protocol.promises.folds {
@@ -206,6 +200,16 @@ const PROTOCOLS: [(&str, u64); 2] = [("eventual", 200), ("eiger", 800)];
 fn protocol_of(seed: u64) -> &'static str {
     let weights = PROTOCOLS.map(|(_, weight)| weight);
     PROTOCOLS[Random::stream(seed, "protocol").weighted(&weights)].0
+}
+
+fn draw_append_fsync(random: &mut Random) -> AppendFsync {
+    random.pick(&[
+        AppendFsync::Always,
+        AppendFsync::Always,
+        AppendFsync::EverySecond,
+        AppendFsync::EverySecond,
+        AppendFsync::No,
+    ])
 }
 
 fn draw_shape(random: &mut Random) -> Shape {

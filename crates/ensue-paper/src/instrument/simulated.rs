@@ -8,7 +8,7 @@ use super::{Effort, InstrumentError};
 use crate::figure::Metric;
 use ensue_compare::Contestant;
 use ensue_compare::cost::Cost;
-use ensue_compare::demand::{AppendFsync, Demand, Draw, READ_HEAVY};
+use ensue_compare::demand::{AppendFsync, Demand, Draw};
 use ensue_compare::prices;
 use ensue_compare::trial::{Findings, Trial};
 
@@ -111,7 +111,6 @@ impl SimulatedSetup {
             writes_at_home: self.writes_at_home,
             append_fsync: if self.always_sync { AppendFsync::Always } else { AppendFsync::EverySecond },
             heartbeat_ms: self.heartbeat_ms,
-            ..READ_HEAVY
         };
         let prices = match self.priced {
             true => Some(prices::of(self.protocol).map_err(InstrumentError::World)?),
