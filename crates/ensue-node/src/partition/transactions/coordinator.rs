@@ -178,6 +178,10 @@ impl Transactions {
         let Some(Coordinated::Committing(committing)) = self.coordinated.get_mut(&transaction) else {
             return;
         };
+        // What a partition says that takes no part counts for nothing.
+        if !committing.participants.contains(&partition) {
+            return;
+        }
         committing.again.remove(&partition);
         if always {
             committing.synced.insert(partition);

@@ -181,7 +181,9 @@ impl Transactions {
             let name = self.name_of(operation, cx.datacenter);
             let coordinated = name.and_then(|name| self.coordinated.get_mut(&name));
             match (coordinated, name) {
-                (Some(Coordinated::Committing(committing)), Some(transaction)) => {
+                (Some(Coordinated::Committing(committing)), Some(transaction))
+                    if committing.participants.contains(&partition) =>
+                {
                     committing.synced.insert(partition);
                     self.complete_if_done(cx, transaction);
                 }
