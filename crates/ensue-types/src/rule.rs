@@ -78,7 +78,7 @@ rules! {
     BaseCoversSeenAdditions,
     /// A token shown in another datacenter waits for the past that it carries (trap 13).
     MergeWaits,
-    /// What is published is handed out in another datacenter when its publisher's past is visible there.
+    /// What is published is handed out in a datacenter when its publisher's past is visible to new sessions there.
     MessagesWaitForTheirPast,
     /// EXEC does nothing if a key that it watches has changed in its datacenter.
     ExecChecksWatches,

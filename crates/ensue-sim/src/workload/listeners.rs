@@ -136,10 +136,6 @@ impl Workload {
         if !is_judged || !self.clients[reader].waiting.is_empty() {
             return;
         }
-        // Where reads show what their partition has received, the publisher may have seen what rests on something that
-        // is on its way to another partition of its datacenter, where a message waits for nothing.
-        let is_there = self.history.operations[published].datacenter == world.options.shape.datacenter(site);
-        let has_its_past = !(promises.shows_received && is_there);
         let Some(location) = last_seen(&self.history, published) else { return };
         if let Some(connection) = self.clients[reader].connection.take() {
             world.close(connection);
@@ -158,7 +154,7 @@ impl Workload {
             Draft { commands: vec![Command::new(&text, Expect::Value(location))], ..Draft::default() };
         let commands = self.enqueue(world, reader, draft, Purpose::Work);
         if let Some(request) = self.clients[reader].waiting.back() {
-            self.history.operations[request.operation].merges = has_its_past.then_some(published);
+            self.history.operations[request.operation].merges = Some(published);
         }
         self.send(world, reader, commands);
     }

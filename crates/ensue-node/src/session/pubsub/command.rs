@@ -5,8 +5,9 @@
 use crate::session::cx::Cx;
 use crate::session::step::Step;
 use bytes::Bytes;
+use ensue_protocol::Past;
 use ensue_resp::{CommandError, ProtocolVersion};
-use ensue_types::{Args, Context, KeyspaceId, LogicalTime, Reply, limits};
+use ensue_types::{Args, Context, KeyspaceId, LogicalTime, Reply, TimeVector, limits};
 use ensue_wire::{Address, ChannelKind, Message};
 
 /// One of these commands, if it is one.
@@ -94,7 +95,8 @@ fn words(kind: ChannelKind) -> (&'static str, &'static str) {
     }
 }
 
-/// To the subscribers of this core at once, and to every core that has some.
+/// To every core that has subscribers, and to those of this core: at once, if new sessions here can read what this one
+/// has seen.
 fn publish<E>(cx: &mut Cx<'_>, kind: ChannelKind, args: &Args) -> Step<E> {
     let (channel, payload) = (&args[1], &args[2]);
     if channel.len() > limits::CHANNEL_BYTES_MAX {
@@ -104,11 +106,11 @@ fn publish<E>(cx: &mut Cx<'_>, kind: ChannelKind, args: &Args) -> Step<E> {
     let own = cx.core.config.topology.datacenter;
     cx.core.counters.messages.published += 1;
     let mut receivers = 0;
-    let mut past = None;
+    let (mut past, mut past_within) = (None, None);
     for (core, sessions) in cx.core.channels.targets(kind, channel) {
         let past = if core.datacenter == own {
             receivers += i64::from(sessions);
-            Vec::new()
+            past_within.get_or_insert_with(|| past_within_datacenter(cx)).clone()
         } else {
             past.get_or_insert_with(|| past_of(cx)).clone()
         };
@@ -118,9 +120,30 @@ fn publish<E>(cx: &mut Cx<'_>, kind: ChannelKind, args: &Args) -> Step<E> {
     }
     let frames = cx.core.channels.frames(kind, channel, payload);
     receivers += frames.len() as i64;
-    cx.core.counters.messages.delivered += frames.len() as u64;
-    let own = cx.core.push_frames(frames, Some(publisher));
-    Step::Published(Reply::Integer(receivers), own)
+    let past = match frames.is_empty() {
+        true => Vec::new(),
+        false => past_within.unwrap_or_else(|| past_within_datacenter(cx)),
+    };
+    if past.is_empty() {
+        cx.core.counters.messages.delivered += frames.len() as u64;
+        let own = cx.core.push_frames(frames, Some(publisher));
+        return Step::Published(Reply::Integer(receivers), own);
+    }
+    let to = cx.core.address();
+    let (channel, payload) = (channel.clone(), payload.clone());
+    cx.core.send(to, LogicalTime::ZERO, Message::Publish { publisher, kind, channel, payload, past });
+    Step::Published(Reply::Integer(receivers), Vec::new())
+}
+
+/// What of it new sessions of this datacenter may not read yet. By operations a session sees here only what is applied
+/// here; by times it reads what is not stable here, if it has seen it elsewhere, or, optimistically, at once.
+fn past_within_datacenter(cx: &Cx<'_>) -> Vec<(KeyspaceId, Context)> {
+    let own = cx.core.config.topology.datacenter;
+    let is_of_others = |(keyspace, context): &(KeyspaceId, Context)| {
+        let past = cx.core.protocol(*keyspace).past(&context.causes);
+        matches!(past, Ok(Past::Times(times)) if !TimeVector::default().covers_but(own, &times))
+    };
+    past_of(cx).into_iter().filter(is_of_others).collect()
 }
 
 /// What the session depends on, in every keyspace in which it depends on something.

@@ -1,8 +1,8 @@
-//! Messages of other cores, delivered to the subscribers of this core.
+//! Messages delivered to the subscribers of this core, but for those that their publisher's core hands out at once.
 //!
-//! - A message of this datacenter is delivered at once.
-//! - A message of another datacenter is delivered when every new session here can read everything that the publisher
-//!   had written or read, in every keyspace. The partitions answer that as they do for `CAUSAL MERGE` (`inquiry`).
+//! - A message that carries no past is delivered at once.
+//! - Another one is delivered when every new session here can read everything that the publisher had written or read,
+//!   in every keyspace. The partitions answer that as they do for `CAUSAL MERGE` (`inquiry`).
 //! - Messages of one publisher are delivered in the order in which they were published: they wait in a queue, with one
 //!   inquiry about the past of the first. A message with the same past as its predecessor does not wait again.
 //! - A message is dropped and counted if it waits too long, if waiting messages take too many bytes, or if its past is
@@ -56,7 +56,7 @@ enum Begun {
 }
 
 impl Deliveries {
-    /// A message of another core.
+    /// A message of another core, or one of this core that may have to wait.
     pub(crate) fn on_message(
         &mut self,
         now: Now,
