@@ -100,8 +100,7 @@ pub struct Tuning {
     /// 6).
     pub dependency_cleaning: bool,
     /// How long a partition that has started holds back what it writes, and its time, for those that have not said how
-    /// much of its stream they have; 0, the default, is not at all: while it was on, a session of `cure` was shown what
-    /// its past had replaced (decision 39).
+    /// much of its stream they have; 0 is not at all.
     pub proof_wait_ms: u64,
     pub clock_ahead_ms_max: u64,
     /// Local writes are refused while most clocks say that this datacenter's time is too far ahead.
@@ -175,7 +174,7 @@ impl Default for Tuning {
             stabilization_interval_ms: 5,
             block_ms_max: 500,
             dependency_cleaning: true,
-            proof_wait_ms: 0,
+            proof_wait_ms: limits::PROOF_WAIT_MS,
             clock_ahead_ms_max: limits::CLOCK_AHEAD_MS_MAX,
             stop_writes_on_clock_ahead: true,
             clock_persist_ahead_ms: limits::CLOCK_PERSIST_AHEAD_MS,

@@ -267,8 +267,7 @@ fn draw_tuning(random: &mut Random) -> Tuning {
         // A server's thirty seconds would be longer than most runs, and most of their virtual time would be waiting for
         // it.
         relaxed_sync_interval_ms: random.skewed(200, 10_000),
-        // As a server has it (decision 39).
-        proof_wait_ms: random.pick(&[0; 5]),
+        proof_wait_ms: random.pick(&[0, 0, 20, 200, 2_000]),
         ..Tuning::default()
     }
 }

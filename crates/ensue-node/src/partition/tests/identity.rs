@@ -313,7 +313,6 @@ const THIRD: DatacenterId = DatacenterId(2);
 fn of_three() -> World {
     let mut config = config(AppendFsync::Always);
     config.tuning.checkpoint_bytes = u64::MAX;
-    config.tuning.proof_wait_ms = ensue_types::limits::PROOF_WAIT_MS;
     let third =
         crate::config::DatacenterTopology { name: "dc3".into(), ..config.topology.datacenters[1].clone() };
     config.topology.datacenters.push(third);
