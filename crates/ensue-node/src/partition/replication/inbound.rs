@@ -228,7 +228,7 @@ impl Inbound {
 
 impl Replication {
     /// Registers and asks for what is not known to be applied; says how much that is.
-    pub(in crate::partition) fn open_checks(
+    pub(in crate::partition) fn begin_checks(
         &mut self,
         cx: &mut Cx,
         origin: DatacenterId,

@@ -11,7 +11,7 @@ use crate::partition::replication::inbound::rows_of;
 use crate::partition::transactions::Announced;
 use crate::partition::work::Work;
 use crate::trace::{Trace, TransactionStep};
-use ensue_protocol::Visibility as BlockedReads;
+use ensue_protocol::Visibility as WriteVisibility;
 use ensue_store::cell::Write;
 use ensue_store::entry::{Change, Entry};
 use ensue_types::{DatacenterId, Dependency, Extent, Incarnation, LogicalTime, OperationId, Position, Rule};
@@ -34,8 +34,8 @@ impl Visibility<'_> {
         let verdict = self.cx.protocol(entry.keyspace()).visibility(operation, &entry.dependencies);
         let dependencies = match verdict {
             Ok(_) if !Rule::WaitForDependencies.holds() => Vec::new(),
-            Ok(BlockedReads::Now) => replaced_by(&entry).collect(),
-            Ok(BlockedReads::After(mut dependencies)) => {
+            Ok(WriteVisibility::Now) => replaced_by(&entry).collect(),
+            Ok(WriteVisibility::After(mut dependencies)) => {
                 dependencies.extend(replaced_by(&entry));
                 dependencies
             }
@@ -46,7 +46,7 @@ impl Visibility<'_> {
             }
         };
         self.others.replication.inbound.keep(self.cx, origin, incarnation, entry);
-        let open = self.others.replication.open_checks(self.cx, origin, position, dependencies);
+        let open = self.others.replication.begin_checks(self.cx, origin, position, dependencies);
         if open == 0 {
             self.on_all_answered(origin, position);
         } else {
