@@ -48,7 +48,7 @@ use keyspaces::{Keyspaces, snapshot::SecondRead};
 use maintenance::{Maintenance, invariants::Parts, metrics::Metrics};
 use others::Others;
 use peering::Peering;
-use peers::buffered::is_about_dependencies;
+use peers::buffered::waits_for_the_log;
 use peers::{Halt, Peers};
 use persistence::Persistence;
 use reads::Reads;
@@ -756,7 +756,7 @@ impl Partition {
         // A part of a snapshot read is read for a session too.
         let session = matches!(envelope.from, Address::Core { .. });
         let session = session || matches!(envelope.message, Message::ReadSnapshotPart { .. });
-        if session && !is_about_dependencies(&envelope.message) {
+        if session && !waits_for_the_log(&envelope.message) {
             return self.cx.refuse_without_tail(&envelope, &[]);
         }
         if let Some(envelope) = self.others.keep_notification(&self.cx, envelope) {

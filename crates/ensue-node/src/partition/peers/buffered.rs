@@ -5,7 +5,8 @@
 //! datacenters say of themselves they say again and again, for as long as a lost tail is waited for: of that the latest
 //! is kept. They send no entries before they were asked to; what comes of such beyond a bound is dropped, and asked for
 //! when the partition serves. Sessions are refused at once (`LOADING`): a start may take long, and their clients can
-//! ask again. Only what a session asks about a past that it takes over is kept, up to a bound in bytes.
+//! ask again. Only what a session asks about a past that it takes over is kept, up to a bound in bytes, and whether a core
+//! wants to be told of changes.
 
 use super::Peers;
 use crate::partition::cx::Cx;
@@ -27,6 +28,12 @@ pub(in crate::partition) struct Buffered {
 impl Buffered {
     /// Keeps a message; gives it back if what sessions asked takes too much already.
     pub(crate) fn keep(&mut self, envelope: Envelope) -> Option<Envelope> {
+        if let Message::ReportChanges { .. } = envelope.message {
+            let is_older = |old: &Envelope| {
+                old.from == envelope.from && matches!(old.message, Message::ReportChanges { .. })
+            };
+            self.retain(|old| !is_older(old));
+        }
         if is_of_session(&envelope) {
             if self.session_bytes >= limits::BUFFERED_BYTES_MAX {
                 return Some(envelope);
@@ -80,7 +87,7 @@ impl Peers {
     /// The log is not read yet: who can ask again is told so.
     pub(in crate::partition) fn on_message_reading(&mut self, cx: &mut Cx, envelope: Envelope) {
         let is_read = matches!(envelope.message, Message::ReadSnapshotPart { .. });
-        let is_asked = is_of_session(&envelope) && !is_about_dependencies(&envelope.message);
+        let is_asked = is_of_session(&envelope) && !waits_for_the_log(&envelope.message);
         if is_read || is_asked {
             return cx.refuse_loading(&envelope);
         }
@@ -135,9 +142,12 @@ fn bytes_of(message: &Message) -> usize {
     size_of::<Envelope>() + asked
 }
 
-/// A token that is merged waits like a partition does.
-pub(in crate::partition) fn is_about_dependencies(message: &Message) -> bool {
-    matches!(message, Message::CheckDependencies { .. } | Message::AwaitTimes { .. })
+/// A token that is merged waits like a partition does; that a core wants to be told of changes it says once.
+pub(in crate::partition) fn waits_for_the_log(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::CheckDependencies { .. } | Message::AwaitTimes { .. } | Message::ReportChanges { .. }
+    )
 }
 
 #[cfg(test)]

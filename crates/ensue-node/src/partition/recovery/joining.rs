@@ -76,6 +76,7 @@ impl Joining {
                 p.peers.buffer(p.cx, envelope);
                 return true;
             }
+            Message::ReportChanges { .. } => p.peers.buffer(p.cx, envelope),
             _ if matches!(envelope.from, ensue_wire::Address::Core { .. }) => {
                 let reason = self.joining_words(p);
                 p.cx.refuse(&envelope, &reason);

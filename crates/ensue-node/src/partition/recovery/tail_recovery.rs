@@ -17,7 +17,7 @@ use crate::partition::failover::is_given_up;
 use crate::partition::journal::Needed;
 use crate::partition::journal::open::Open;
 use crate::partition::peering::Peering;
-use crate::partition::peers::buffered::is_about_dependencies;
+use crate::partition::peers::buffered::waits_for_the_log;
 use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, FileName};
@@ -151,9 +151,7 @@ impl TailRecovery {
                 self.do_without(p, datacenter);
                 p.peers.buffer(p.cx, envelope);
             }
-            _ if matches!(envelope.from, Address::Core { .. })
-                && !is_about_dependencies(&envelope.message) =>
-            {
+            _ if matches!(envelope.from, Address::Core { .. }) && !waits_for_the_log(&envelope.message) => {
                 self.refuse_for_now(p, &envelope);
             }
             // Partitions wait.

@@ -95,3 +95,16 @@ fn what_a_broken_link_has_failed_is_not_answered() {
     let mut world = world.started();
     assert_eq!(met(&mut world), [2]);
 }
+
+#[test]
+fn a_core_that_wants_to_be_told_of_changes_says_so_once() {
+    let mut world = world();
+    for wanted in [true, false, true] {
+        world.hear(SESSIONS, Message::ReportChanges { wanted });
+    }
+    let mut world = world.started();
+    said(&mut world);
+    world.run("SET x 1");
+    let told = said(&mut world).into_iter().filter(|message| matches!(message, Message::Changed { .. }));
+    assert_eq!(told.count(), 1);
+}
