@@ -80,6 +80,8 @@ rules! {
     MergeWaits,
     /// What is published is handed out in a datacenter when its publisher's past is visible to new sessions there.
     MessagesWaitForTheirPast,
+    /// Who caches what was read is told of another datacenter's write when readers see it (decision 37).
+    ChangesAreToldWhenSeen,
     /// EXEC does nothing if a key that it watches has changed in its datacenter.
     ExecChecksWatches,
     /// Commands on keys with a home run there, wherever their client is (decision 33).

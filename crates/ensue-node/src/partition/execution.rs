@@ -17,7 +17,7 @@ use crate::partition::visibility::Visibility;
 use crate::partition::work::Work;
 use crate::trace::Trace;
 use ensue_protocol::Choice;
-use ensue_types::{Causes, LogicalTime};
+use ensue_types::{Causes, LogicalTime, Rule};
 use ensue_wire::{Address, Message};
 
 /// Commands of sessions on their way: executed, or waiting for coordinators, times, or their turn in a row.
@@ -90,7 +90,8 @@ impl Executor<'_> {
                 self.others.ahead.on_clock_ahead(self.cx, from.datacenter(), ahead_ms)
             }
             (Address::Core { core, .. }, Message::ReportChanges { wanted }) => {
-                self.reads.changes.on_wanted(self.keyspaces, core, wanted);
+                let times = &self.others.stable_time.times;
+                self.reads.changes.on_wanted(self.keyspaces, times, core, wanted);
             }
             (_, Message::AskTime) => self.others.send_heartbeat(self.cx, from.datacenter()),
             (_, Message::Heartbeat { end }) => self.others.on_heartbeat(from.datacenter(), end, time),
@@ -125,7 +126,8 @@ impl Executor<'_> {
             let now = self.cx.promise();
             let stability = times.stability(self.cx, now);
             let is_merged = !self.keyspaces.keyspace(keyspace).keeps_versions();
-            let is_stable = times.stable().at(written.datacenter) >= written.time;
+            let is_stable = times.stable().at(written.datacenter) >= written.time
+                || !Rule::ChangesAreToldWhenSeen.holds();
             let seen = match written.datacenter == self.cx.datacenter || is_merged || is_stable {
                 true => SeenBy::All,
                 false => match self.cx.protocol(keyspace).choose(&mut Causes::default(), &stability) {

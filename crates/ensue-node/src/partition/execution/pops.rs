@@ -153,7 +153,8 @@ impl Executor<'_> {
     pub(crate) fn drop_pops_of(&mut self, core: Address) {
         self.reads.pops.forget_withdrawn_of(core);
         if let Address::Core { core, .. } = core {
-            self.reads.changes.on_wanted(self.keyspaces, core, false);
+            let times = &self.others.stable_time.times;
+            self.reads.changes.on_wanted(self.keyspaces, times, core, false);
         }
         for id in self.reads.pops.of_core(core) {
             self.take_pop(id);

@@ -2,13 +2,14 @@
 //!
 //! A change is told when readers can see it. What this datacenter writes is visible at once. What others write is
 //! visible when it is merged, but in keyspaces with versions when it is stable: until then it waits here. Where some
-//! readers see it before, it is told twice. The answers
-//! to reads and the news go to a core one behind the other, so that whoever caches what it has read learns of every
-//! later write.
+//! readers see it before, it is told twice. The
+//! answers to reads and the news go to a core one behind the other, so that whoever caches what it has read learns of
+//! every later write.
 
 use crate::command::events;
 use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
+use crate::partition::stable_time::times::Times;
 use bytes::Bytes;
 use ensue_store::keyspace::{Happened, Written};
 use ensue_types::{CoreId, DatacenterId, KeyspaceId, LogicalTime, TimeVector};
@@ -42,15 +43,39 @@ impl Changes {
     }
 
     /// A core wants to be told, or does no longer.
-    pub(in crate::partition) fn on_wanted(&mut self, rows: &mut Keyspaces, core: CoreId, wanted: bool) {
+    pub(in crate::partition) fn on_wanted(
+        &mut self,
+        rows: &mut Keyspaces,
+        times: &Times,
+        core: CoreId,
+        wanted: bool,
+    ) {
+        let was_wanted = self.is_wanted();
         match wanted {
             true => self.listeners.insert(core),
             false => self.listeners.remove(&core),
         };
-        let is_wanted = !self.listeners.is_empty();
-        rows.note_written(is_wanted);
-        if !is_wanted {
-            *self = Changes::default();
+        rows.note_written(self.is_wanted());
+        match self.is_wanted() {
+            true if !was_wanted => self.hide_what_has_come(rows, times),
+            true => {}
+            false => *self = Changes::default(),
+        }
+    }
+
+    /// What has come and is not stable was not noted, since nobody wanted to be told: when it is, everything counts as
+    /// changed.
+    fn hide_what_has_come(&mut self, rows: &Keyspaces, times: &Times) {
+        let versioned = (0..).map(KeyspaceId).zip(rows.each()).find(|(_, rows)| rows.keeps_versions());
+        let Some((keyspace, _)) = versioned else { return };
+        for (datacenter, time) in times.received().entries() {
+            if time > times.stable().at(datacenter) {
+                let change = Happened::Everything;
+                self.hide(
+                    keyspace,
+                    Written { key: None, datacenter, time, change, event: None, writer: None },
+                );
+            }
         }
     }
 
@@ -76,9 +101,15 @@ impl Changes {
 
     /// Tells of what all readers see by now.
     pub(in crate::partition) fn on_stable(&mut self, cx: &mut Cx, stable: &TimeVector) {
-        let is_stable = |(datacenter, time): &(DatacenterId, LogicalTime)| stable.at(*datacenter) >= *time;
-        while let Some(place) = self.hidden.keys().find(|place| is_stable(place)).copied() {
-            for (keyspace, written) in self.hidden.remove(&place).unwrap_or_default() {
+        let mut from = (DatacenterId(0), LogicalTime::ZERO);
+        // Each datacenter's come in the order of their times, so the first that is hidden hides the others.
+        while let Some(&(datacenter, time)) = self.hidden.range(from..).next().map(|(place, _)| place) {
+            if stable.at(datacenter) < time {
+                let Some(next) = datacenter.0.checked_add(1) else { return };
+                from = (DatacenterId(next), LogicalTime::ZERO);
+                continue;
+            }
+            for (keyspace, written) in self.hidden.remove(&(datacenter, time)).unwrap_or_default() {
                 self.hidden_count -= 1;
                 self.send(cx, keyspace, &written);
             }

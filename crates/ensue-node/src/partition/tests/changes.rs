@@ -75,6 +75,22 @@ fn what_another_datacenter_writes_is_told_when_readers_see_it() {
 }
 
 #[test]
+fn what_had_come_before_anybody_wanted_to_be_told_is_told_when_readers_see_it() {
+    for protocol in ["cure", "pocc", "ha-pocc"] {
+        let mut clients = Clients::new(protocol);
+        receive_columns(&mut clients.0, Position(1), &[(Column::Text, b"far")]);
+        clients.ask(1, "HELLO 3");
+        clients.ask(1, "CLIENT TRACKING ON");
+        clients.ask(1, "GET x");
+        let mut told = clients.answers();
+        for _ in 0..100 {
+            told += &clients.pass_ms(10);
+        }
+        assert_eq!(told, ">2|$10|invalidate|_|", "{protocol}");
+    }
+}
+
+#[test]
 fn keyspace_events() {
     let mut clients = Clients::new("eiger");
     clients.ask(1, "PSUBSCRIBE __key*");
