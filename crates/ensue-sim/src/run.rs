@@ -242,6 +242,7 @@ impl Run {
             false => oracle::judge(&workload.history, &self.finals)?,
         }
         workload.judge_homes(&self.world)?;
+        workload.judge_caches(&self.finals)?;
         if let Some(words) = self.world.said.taken_back() {
             return Err(Violation::new(property::TAKEN_BACK, words));
         }

@@ -333,6 +333,7 @@ fn draw_habits(options: &mut Options) {
         options.workload.publish_rate = publishing.between(20, 200);
         options.tuning.message_waits_ms = publishing.skewed(20, 10_000);
     }
+    options.workload.caches = Random::stream(options.seed, "caches of options").chance(300);
     let homes = &mut Random::stream(options.seed, "homes of options");
     if homes.chance(200) && options.shape.datacenters > 1 && options.promises().may_have_homes() {
         let home = DatacenterId(homes.below(u64::from(options.shape.datacenters)) as u8);
@@ -385,6 +386,7 @@ fn draw_workload(random: &mut Random) -> WorkloadOptions {
         merge_rate: random.pick(&[0, 10, 30]),
         merge_timeout_ms: random.between(100, 2_000),
         publish_rate: 0,
+        caches: false,
         ceiling_rate: 0,
         keys: random.between(2, 6) as usize,
         mix,

@@ -5,6 +5,7 @@
 //! session: what was not answered has an unknown outcome, and stands last in its session.
 
 mod at_home;
+mod caches;
 pub mod client;
 pub mod clients;
 pub mod command;
@@ -33,6 +34,7 @@ use crate::world::marks::{Mark, Marks};
 use crate::world::shape::Site;
 use at_home::AtHome;
 use bytes::Bytes;
+use caches::Caches;
 use client::{Client, Purpose, Relic, Request, Token};
 use command::{Command, Expect};
 use ensue_protocol::Recency;
@@ -57,6 +59,7 @@ pub struct Workload {
     connections: BTreeMap<ConnectionId, usize>,
     listeners: Vec<Listener>,
     at_home: AtHome,
+    caches: Caches,
     /// Tokens that clients left for others.
     board: Vec<Token>,
     stopping: bool,
@@ -76,13 +79,16 @@ impl Workload {
             (0..delays.len()).flat_map(|a| (0..delays.len()).filter(move |b| *b != a).map(move |b| (a, b)));
         history.way_us = ways.map(|(a, b)| delays[a][b]).min().unwrap_or(0);
         let listeners = listeners::listeners(world, options.workload.clients);
+        let at_home = AtHome::new(world, options.workload.clients + listeners.len());
+        let caches = Caches::new(world, at_home.end());
         let mut workload = Workload {
             history,
             keys: Keys::new(options.workload.keys),
             relics: Vec::new(),
             clients: Vec::new(),
             connections: BTreeMap::new(),
-            at_home: AtHome::new(world, options.workload.clients + listeners.len()),
+            at_home,
+            caches,
             listeners,
             board: Vec::new(),
             stopping: false,
@@ -487,7 +493,7 @@ impl Clients for Workload {
         if let Some(listener) = self.listener_of(index) {
             return self.listen(world, listener);
         }
-        if self.asks_home(world, index) {
+        if self.asks_home(world, index) || self.caches(world, index) {
             return;
         }
         let client = &mut self.clients[index];
@@ -558,6 +564,7 @@ impl Clients for Workload {
     ) -> Result<(), Violation> {
         if self.hears(world, marks, connection, bytes)?
             || self.home_answers(world, marks, connection, bytes)?
+            || self.cache_answers(world, marks, connection, bytes)?
         {
             return Ok(());
         }
@@ -587,7 +594,10 @@ impl Clients for Workload {
     }
 
     fn on_hangup(&mut self, world: &mut World, connection: ConnectionId) {
-        if self.stops_listening(world, connection) || self.loses_home(world, connection) {
+        let is_of_others = self.stops_listening(world, connection)
+            || self.loses_home(world, connection)
+            || self.loses_cache(world, connection);
+        if is_of_others {
             return;
         }
         if let Some(index) = self.connections.remove(&connection) {

@@ -30,7 +30,7 @@ impl Mark {
             | Mark::DependencyWaited
             | Mark::Crash { .. } => promises.writes_together(),
             Mark::SessionMoved | Mark::PastMerged => promises.causality,
-            Mark::MessageHeard | Mark::AnsweredAtHome => !promises.branches,
+            Mark::MessageHeard | Mark::Cached | Mark::AnsweredAtHome => !promises.branches,
             Mark::StaleRead => promises.causality && !promises.shows_received,
             Mark::ScriptStopped => !promises.branches,
             // No seed draws lost directories there.
@@ -63,6 +63,7 @@ impl Mark {
             Mark::SessionMoved,
             Mark::PastMerged,
             Mark::MessageHeard,
+            Mark::Cached,
             Mark::AnsweredAtHome,
             Mark::ErrorAnswer,
             Mark::Digest,

@@ -80,6 +80,11 @@ impl AtHome {
         }
         AtHome { first, clients, history: HomeHistory::default() }
     }
+
+    /// The number behind the last one.
+    pub(super) fn end(&self) -> usize {
+        self.first + self.clients.len()
+    }
 }
 
 impl HomeClient {

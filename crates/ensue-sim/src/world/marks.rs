@@ -40,6 +40,8 @@ pub enum Mark {
     PastMerged,
     /// A client was told something that it subscribes to.
     MessageHeard,
+    /// A client that is told of changes keeps what it has read.
+    Cached,
     /// A command on a key with a home was answered.
     AnsweredAtHome,
     ErrorAnswer,

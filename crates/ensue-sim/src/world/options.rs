@@ -74,6 +74,8 @@ pub struct WorkloadOptions {
     pub merge_timeout_ms: u64,
     /// Times in a thousand that a client publishes; then every datacenter has somebody who subscribes.
     pub publish_rate: u64,
+    /// Whether every datacenter has a client that keeps what it has read until it is told of a change.
+    pub caches: bool,
     /// Times in a thousand that a client of a keyspace with branches places a ceiling.
     pub ceiling_rate: u64,
     /// Keys of each class.

@@ -159,6 +159,7 @@ const ROWS: &[Row] = &[
         rules: &[Rule::ApplyInTheOriginsOrder, Rule::ThePreviousIsADependency, Rule::ConflictsByThePrevious],
     },
     // Vectors of times.
+    Row { worlds: Worlds::Drawn, seeds: SEEDS, protocols: &["cure"], rules: &[Rule::ChangesAreToldWhenSeen] },
     Row {
         worlds: Worlds::Drawn,
         seeds: SEEDS,
