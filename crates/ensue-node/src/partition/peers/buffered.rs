@@ -5,8 +5,8 @@
 //! datacenters say of themselves they say again and again, for as long as a lost tail is waited for: of that the latest
 //! is kept. They send no entries before they were asked to; what comes of such beyond a bound is dropped, and asked for
 //! when the partition serves. Sessions are refused at once (`LOADING`): a start may take long, and their clients can
-//! ask again. Only what a session asks about a past that it takes over is kept, up to a bound in bytes, and whether a core
-//! wants to be told of changes.
+//! ask again. Only what a session asks about a past that it takes over is kept, up to a bound in bytes, and whether a
+//! core wants to be told of changes.
 
 use super::Peers;
 use crate::partition::cx::Cx;
