@@ -230,6 +230,10 @@ impl Admission<'_> {
             Message::Vote { transaction } | Message::Committed { transaction, .. } => {
                 self.coordinated(own, transaction)
             }
+            Message::CommitUnannounced { transaction, at, .. } => {
+                possible(*at)?;
+                self.coordinated(from, transaction)
+            }
             Message::CommitCheck { transaction, at, .. } => {
                 possible(*at)?;
                 self.coordinated(own, transaction)

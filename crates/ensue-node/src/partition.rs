@@ -44,7 +44,7 @@ pub use failover::discarded::describe_write;
 use failover::failed::Have;
 pub(crate) use failover::failed::state_hash;
 use journal::open::Open;
-use keyspaces::{Keyspaces, snapshot::SecondRead};
+use keyspaces::{Keyspaces, snapshot::FirstRead, snapshot::SecondRead};
 use maintenance::{Maintenance, invariants::Parts, metrics::Metrics};
 use others::Others;
 use peering::Peering;
@@ -59,7 +59,7 @@ use recovery::tail_recovery::{TailRecovery, TailStep};
 use replication::replicas::Wanted;
 pub use stage::Stage;
 use std::sync::Arc;
-use transactions::Transactions;
+use transactions::{Transactions, coordinator::CommitCheck};
 use visibility::Visibility;
 
 /// One partition: it takes an input, lets its parts work in their order, and knows that order alone.
@@ -219,7 +219,7 @@ impl Partition {
                 self.executor().on_execute(from, request, keyspace, context, Batch { commands, together });
             }
             Message::ReadFirst { request, keyspace, commands } => {
-                self.keyspaces.on_read_first(&mut self.cx, &self.others, from, request, keyspace, commands);
+                self.executor().on_read_first(FirstRead { from, request, keyspace, commands });
             }
             Message::ReadAt { request, keyspace, commands, at, with } => {
                 self.executor().on_read_at(SecondRead { from, request, keyspace, commands, with }, at);
@@ -268,8 +268,12 @@ impl Partition {
             Message::Notify { transaction } => {
                 self.transactions.on_notify(&mut self.cx, &self.others, from, transaction)
             }
-            Message::CommitCheck { check, transaction, at } => {
-                self.transactions.on_commit_check(&mut self.cx, from, check, transaction, at);
+            Message::CommitCheck { check, transaction, at, waits } => {
+                let asked = CommitCheck { check, transaction, at, waits };
+                self.transactions.on_commit_check(&mut self.cx, from, asked);
+            }
+            Message::CommitUnannounced { check, transaction, at } => {
+                self.executor().on_commit_unannounced(check, transaction, at);
             }
             Message::CommitChecked { check, transaction, decision } => {
                 self.executor().on_commit_checked(check, transaction, decision);

@@ -58,6 +58,8 @@ pub enum Trace {
     ReadRestarted { session: SessionId },
     /// A read asked a coordinator about an undecided transaction.
     CommitCheck { partition: PartitionId, transaction: OperationId },
+    /// A read passed over a transaction that nobody had seen.
+    PassedOver { partition: PartitionId },
     /// A part of a transaction lost arbitration on at least one location.
     LosingWrite { partition: PartitionId, transaction: OperationId },
     /// A step of a write transaction was taken at this partition: where the simulator aims its crashes.

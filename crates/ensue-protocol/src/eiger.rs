@@ -10,8 +10,8 @@
 //! - On a first round: if the highest earliest valid time is at or below the lowest latest valid time, the values
 //!   belong together (4.1). Otherwise the effective time is the lowest latest valid time at or above it, and every
 //!   share that was not valid then is read again as of it (4.2, figure 5).
-//! - On an undecided transaction: the first round says only how far its promise goes; the second asks the coordinator
-//!   (5.4).
+//! - On an undecided transaction: ask the coordinator, which answers at once (5.4). The first round answers with what
+//!   is there before it, or says only how far its promise goes; the second asks again.
 //!
 //! Where we differ from the paper:
 //! - Figure 5 compares with `>` where the text says "at or above"; with `>` the effective time can be infinite (trap

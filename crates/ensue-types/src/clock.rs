@@ -35,6 +35,11 @@ impl LogicalTime {
     pub fn next(self) -> LogicalTime {
         LogicalTime(self.0.saturating_add(1))
     }
+
+    /// The latest time before this one.
+    pub fn previous(self) -> LogicalTime {
+        LogicalTime(self.0.saturating_sub(1))
+    }
 }
 
 impl fmt::Display for LogicalTime {

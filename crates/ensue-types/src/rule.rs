@@ -41,12 +41,19 @@ rules! {
     DecideAfterEveryVote,
     /// The coordinator of a replicated transaction waits until every part has arrived (Eiger 5.3; trap 63).
     WaitForEveryPart,
-    /// A location with an undecided transaction answers a first round without a value (Eiger 5.4; trap 61).
+    /// What meets an undecided transaction is not answered as if it were not there: its coordinator is asked first
+    /// (Eiger 5.4; trap 61).
     PendingAnswersNothing,
     /// A second round asks the coordinator about every undecided transaction that may come before its time (5.4).
     AskTheCoordinator,
     /// A coordinator that says "not committed at t" never commits at or before t (trap 4).
     KeepTheDenial,
+    /// A decision that a coordinator found in its log may have been announced, and seen, before it restarted: readers
+    /// wait until it is announced again (decision 40).
+    FoundDecisionsMayBeKnown,
+    /// A read passes over a transaction that nobody has seen only if all that it reads was valid before that commits:
+    /// several rows are read as of one time (decision 40).
+    PassOverOnlyFromBefore,
     /// A read transaction whose first round shares no logical time reads again (Eiger 4.2).
     SecondRound,
     /// A second round reads at the effective time, or what the first has named, not the newest value (Eiger 4.2; COPS

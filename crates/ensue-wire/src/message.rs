@@ -316,16 +316,27 @@ pub enum Message {
         transaction: OperationId,
     },
     /// Had the transaction committed at this past time (section 5.4)?
+    ///
+    /// If it has been decided to commit by then and nobody has been told yet, `waits` asks to be told when all are;
+    /// otherwise the answer is `CommitUnannounced`.
     CommitCheck {
         check: u64,
         transaction: OperationId,
         at: LogicalTime,
+        waits: bool,
     },
     /// The decision if there is one; otherwise it will commit after the time asked about.
     CommitChecked {
         check: u64,
         transaction: OperationId,
         decision: Option<Decision>,
+    },
+    /// It will commit at this time, which is not after the time asked about, and nobody has been told so yet: nobody
+    /// has seen any of it.
+    CommitUnannounced {
+        check: u64,
+        transaction: OperationId,
+        at: LogicalTime,
     },
 
     /// The participant's parts of these decided transactions are durable. Sent again after a restart.

@@ -283,8 +283,11 @@ const PARTITION: Table = Table {
         "Open",
         // What messages say, and what those wait for that sent them.
         "Announced",
+        "Answered",
         "AwaitedTimes",
         "Batch",
+        "CommitCheck",
+        "FirstRead",
         "Have",
         "ReplicaWait",
         "SecondRead",

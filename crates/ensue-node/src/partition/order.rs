@@ -159,6 +159,13 @@ impl<W> RowOrder<W> {
         found.into_iter().collect()
     }
 
+    /// Decided work that waits in these rows, to take effect at a time or before.
+    pub fn decided(&self, rows: &[RowName], at: LogicalTime) -> impl Iterator<Item = &W> {
+        let waiting = rows.iter().filter_map(|row| self.rows.get(row)).flatten();
+        let pieces = waiting.filter(move |(moment, _)| moment.time <= at).map(|(_, id)| &self.pieces[id]);
+        pieces.filter(|piece| piece.decided).map(|piece| &piece.work)
+    }
+
     /// Panics if rows and work do not name each other. Answers at how many places it looked.
     pub fn check_invariants(&self) -> usize {
         let named: usize = self.rows.values().map(BTreeSet::len).sum();

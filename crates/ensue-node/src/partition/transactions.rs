@@ -166,6 +166,17 @@ impl Transactions {
         }
     }
 
+    /// Whether a part waits in these rows whose transaction was decided, to commit at a time or before: others may have
+    /// seen the transaction.
+    pub(in crate::partition) fn has_decided_part(
+        &self,
+        keyspaces: &Keyspaces,
+        rows: &[RowName],
+        at: LogicalTime,
+    ) -> bool {
+        keyspaces.order.decided(rows, at).any(|work| self.transaction_name(work).is_some())
+    }
+
     pub(in crate::partition) fn undecided_before(
         &self,
         keyspaces: &Keyspaces,

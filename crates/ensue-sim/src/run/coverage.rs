@@ -26,6 +26,7 @@ impl Mark {
             Mark::SecondRound
             | Mark::ReadRestarted
             | Mark::CommitCheck
+            | Mark::PassedOver
             | Mark::LosingWriteInTransaction
             | Mark::DependencyWaited
             | Mark::Crash { .. } => promises.writes_together(),
@@ -49,6 +50,7 @@ impl Mark {
             Mark::SecondRound,
             Mark::ReadRestarted,
             Mark::CommitCheck,
+            Mark::PassedOver,
             Mark::LosingWriteInTransaction,
             Mark::TornTail,
             Mark::TombstonesCollected,

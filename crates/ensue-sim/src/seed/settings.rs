@@ -52,6 +52,7 @@ impl Options {
             }
             "jitter" => self.links.jitter_us = time_us(value)?,
             "local" => self.links.local_us = (time_us(value)?, time_us(value)?),
+            "sync" => self.disk.sync_us = (time_us(value)?, time_us(value)?),
             "turn" => self.turn_us_max = time_us(value)?,
             "clock_bound_ms" => self.clock.bound_ms = number(value)?,
             "drift_ppm" => self.clock.drift_ppm = number(value)?,

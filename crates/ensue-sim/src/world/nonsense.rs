@@ -87,6 +87,7 @@ fn ruined(random: &mut Random, shape: Shape, envelope: &Envelope) -> Message {
         | Message::Committed { transaction, .. }
         | Message::Notify { transaction }
         | Message::CommitCheck { transaction, .. }
+        | Message::CommitUnannounced { transaction, .. }
         | Message::CommitChecked { transaction, .. } => {
             *transaction = ruined_name(random, shape, *transaction)
         }

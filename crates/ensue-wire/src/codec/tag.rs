@@ -92,6 +92,7 @@ tags! {
     AWAIT_PART = 0x040e => AwaitPart,
     DISCARD = 0x040f => Discard,
     FORGET_VOTE = 0x0410 => ForgetVote,
+    COMMIT_UNANNOUNCED = 0x0411 => CommitUnannounced,
 
     STREAM_RESUME = 0x0501 => StreamResume,
     STREAM_ENTRIES = 0x0502 => StreamEntries,

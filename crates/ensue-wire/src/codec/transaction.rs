@@ -19,7 +19,12 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             w.operation(*transaction).placed_replies(replies).causes(seen)
         }
         Message::Notify { transaction } => w.operation(*transaction),
-        Message::CommitCheck { check, transaction, at } => w.u64(*check).operation(*transaction).time(*at),
+        Message::CommitCheck { check, transaction, at, waits } => {
+            w.u64(*check).operation(*transaction).time(*at).u8(u8::from(*waits))
+        }
+        Message::CommitUnannounced { check, transaction, at } => {
+            w.u64(*check).operation(*transaction).time(*at)
+        }
         Message::CommitChecked { check, transaction, decision } => {
             w.u64(*check).operation(*transaction).option(decision.as_ref(), |w, decision| {
                 w.decision(decision);
@@ -53,8 +58,14 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             seen: r.causes()?,
         },
         tag::NOTIFY => Message::Notify { transaction: r.operation()? },
-        tag::COMMIT_CHECK => {
-            Message::CommitCheck { check: r.u64()?, transaction: r.operation()?, at: r.time()? }
+        tag::COMMIT_CHECK => Message::CommitCheck {
+            check: r.u64()?,
+            transaction: r.operation()?,
+            at: r.time()?,
+            waits: r.bool()?,
+        },
+        tag::COMMIT_UNANNOUNCED => {
+            Message::CommitUnannounced { check: r.u64()?, transaction: r.operation()?, at: r.time()? }
         }
         tag::COMMIT_CHECKED => Message::CommitChecked {
             check: r.u64()?,

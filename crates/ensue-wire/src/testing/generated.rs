@@ -211,7 +211,10 @@ fn transaction() -> BoxedStrategy<Message> {
         (operation(), placed_replies(), causes())
             .prop_map(|(transaction, replies, seen)| Message::Committed { transaction, replies, seen }),
         operation().prop_map(|transaction| Message::Notify { transaction }),
-        (any::<u64>(), operation(), time()).prop_map(|(check, transaction, at)| Message::CommitCheck {
+        (any::<u64>(), operation(), time(), any::<bool>()).prop_map(|(check, transaction, at, waits)| {
+            Message::CommitCheck { check, transaction, at, waits }
+        }),
+        (any::<u64>(), operation(), time()).prop_map(|(check, transaction, at)| Message::CommitUnannounced {
             check,
             transaction,
             at

@@ -3,9 +3,9 @@
 use super::Executor;
 use crate::evaluate::within_bound;
 use crate::partition::cx::coordinator_of;
-use crate::partition::keyspaces::snapshot::SecondRead;
+use crate::partition::keyspaces::snapshot::{FirstRead, SecondRead};
 use crate::partition::reads::blocked::{SnapshotPart, Wait, Waiting};
-use crate::partition::reads::snapshot::Read;
+use crate::partition::reads::snapshot::{Answered, Read};
 use crate::partition::work::{Execution, FORGOTTEN};
 use crate::trace::Trace;
 use ensue_protocol::Choice;
@@ -15,18 +15,30 @@ use ensue_types::{LogicalTime, OperationId, Rule, limits};
 use ensue_wire::{AtValues, Decision, Message};
 
 impl Executor<'_> {
+    /// First round: the newest values. What is undecided there is asked about at once: mostly it comes later, and no
+    /// second round follows.
+    pub(in crate::partition) fn on_read_first(&mut self, read: FirstRead) {
+        let at = self.cx.promise();
+        self.keyspaces.mark(self.cx, read.keyspace, &read.commands);
+        let is_pending = !self.keyspaces.order.is_idle()
+            && self.keyspaces.must_wait(&self.cx.rows_of(read.keyspace, &read.commands));
+        match is_pending && Rule::PendingAnswersNothing.holds() {
+            true => self.request_then_read(at, Read::First(read), false),
+            false => self.keyspaces.answer_first(self.cx, self.others, &read, at, at),
+        }
+    }
+
     /// Second round: the values at one time, and of what has come since what was named.
     pub(in crate::partition) fn on_read_at(&mut self, read: SecondRead, at: LogicalTime) {
         // Nothing may become visible here at or before a time that is being read.
         self.cx.advance_clock(at);
-        self.request_then_read(at, Read::Second(read));
+        self.request_then_read(at, Read::Second(read), true);
     }
 
     /// A batch whose next command reads a row with an undecided transaction.
     pub(in crate::partition) fn park_read(&mut self, execution: Execution, at: LogicalTime) {
-        let rows = self.cx.rows_of(execution.keyspace, execution.commands.front());
-        self.keyspaces.mark(self.cx, &rows);
-        self.request_then_read(at, Read::Batch(Box::new(execution)));
+        self.keyspaces.mark(self.cx, execution.keyspace, execution.commands.front());
+        self.request_then_read(at, Read::Batch(Box::new(execution)), false);
     }
 
     /// A coordinator answered.
@@ -50,19 +62,63 @@ impl Executor<'_> {
         self.read_what_is_answered();
     }
 
+    /// A coordinator has decided that a transaction commits at this time, and has told nobody else.
+    pub(in crate::partition) fn on_commit_unannounced(
+        &mut self,
+        check: u64,
+        transaction: OperationId,
+        commits_at: LogicalTime,
+    ) {
+        if let Some(work) = self.transactions.work_of(transaction) {
+            self.keyspaces.order.not_before(work, commits_at.previous());
+        }
+        self.reads.snapshots.note_unannounced(check, commits_at);
+        self.reads.snapshots.answer_read(check, transaction);
+        self.settle();
+        self.read_what_is_answered();
+    }
+
     /// Carries out the reads that wait for nobody any more.
     pub(crate) fn read_what_is_answered(&mut self) {
-        while let Some((at, read)) = self.reads.snapshots.take_answered() {
-            // More may have been prepared before the time, while the answers were on their way.
-            self.request_then_read(at, read);
+        while let Some(Answered { at, read, unannounced, waits }) = self.reads.snapshots.take_answered() {
+            match unannounced {
+                Some(commits_at) if !waits => self.read_before(at, read, commits_at),
+                // More may have been prepared before the time, while the answers were on their way.
+                _ => self.request_then_read(at, read, waits),
+            }
         }
     }
 
-    fn request_then_read(&mut self, at: LogicalTime, read: Read) {
-        let rows = match &read {
-            Read::Batch(execution) => self.cx.rows_of(execution.keyspace, execution.commands.front()),
-            Read::Second(read) => self.cx.rows_of(read.keyspace, &read.commands),
-        };
+    /// Reads what is there before transactions commit that nobody had seen when they were asked about, the first of
+    /// them at this time. Since then others may have seen them, and depend on them: what those write is of a later time
+    /// than this read, which came before the answer. All is waited for if some of what is read is newer than the first
+    /// of the transactions, since several rows are read as of one time; and if a decided one, which the session may
+    /// have seen, waits behind them.
+    fn read_before(&mut self, at: LogicalTime, read: Read, commits_at: LogicalTime) {
+        let rows = read.rows(self.cx);
+        let before = commits_at.previous();
+        let (keyspace, commands) = read.commands();
+        let found = self.keyspaces.read_all(self.cx, keyspace, commands, at, &Choice::Newest);
+        let is_older = |earliest_valid| earliest_valid < commits_at || !Rule::PassOverOnlyFromBefore.holds();
+        let is_whole = found.is_some_and(|(_, observed)| is_older(observed.earliest_valid))
+            && !self.transactions.has_decided_part(self.keyspaces, &rows, at)
+            && self.transactions.undecided_before(self.keyspaces, &rows, before).is_empty();
+        match read {
+            read if !is_whole => self.request_then_read(at, read, true),
+            Read::First(first) => {
+                self.cx.trace(Trace::PassedOver { partition: self.cx.id });
+                self.keyspaces.answer_first(self.cx, self.others, &first, at, before);
+            }
+            read => {
+                self.cx.trace(Trace::PassedOver { partition: self.cx.id });
+                self.carry_out(at, read);
+            }
+        }
+    }
+
+    /// Asks about what may come before the time of a read, and carries it out when all of that is known.
+    fn request_then_read(&mut self, at: LogicalTime, read: Read, waits: bool) {
+        let rows = read.rows(self.cx);
         let unanswered = self.transactions.undecided_before(self.keyspaces, &rows, at);
         if unanswered.is_empty() || !Rule::AskTheCoordinator.holds() {
             return self.carry_out(at, read);
@@ -70,10 +126,10 @@ impl Executor<'_> {
         let check = self.cx.number();
         for &transaction in &unanswered {
             self.cx.trace(Trace::CommitCheck { partition: self.cx.id, transaction });
-            let message = Message::CommitCheck { check, transaction, at };
+            let message = Message::CommitCheck { check, transaction, at, waits };
             self.cx.send_local(coordinator_of(transaction), message);
         }
-        self.reads.snapshots.wait(self.cx, check, at, unanswered, read);
+        self.reads.snapshots.wait(self.cx, check, at, unanswered, waits, read);
     }
 
     fn carry_out(&mut self, at: LogicalTime, read: Read) {
@@ -103,6 +159,7 @@ impl Executor<'_> {
                 }
                 self.advance(*execution);
             }
+            Read::First(read) => self.keyspaces.answer_first(self.cx, self.others, &read, at, at),
             Read::Second(read) => {
                 let latest = self.cx.clock.latest();
                 let at = if Rule::ReadAtEffectiveTime.holds() { at } else { latest };

@@ -4,16 +4,24 @@ use super::Keyspaces;
 use crate::command;
 use crate::evaluate::{Evaluation, Observed, Room};
 use crate::partition::cx::Cx;
-use crate::partition::order::RowName;
 use crate::partition::others::Others;
 use crate::view::{Shown, view_of};
 use ensue_protocol::Choice;
 use ensue_resp::Request;
 use ensue_store::keyspace::Keyspace;
 use ensue_store::view::View;
-use ensue_types::{Args, KeyspaceId, LogicalTime, OperationId, Reply, RequestId, Rule, Source, TimeVector};
+use ensue_types::{Args, KeyspaceId, LogicalTime, OperationId, Reply, RequestId, Source, TimeVector};
 use ensue_wire::{Address, AtValues, FirstValues, Message};
 use std::collections::BTreeSet;
+
+/// A share of a first round.
+#[derive(Clone, Debug)]
+pub(in crate::partition) struct FirstRead {
+    pub from: Address,
+    pub request: RequestId,
+    pub keyspace: KeyspaceId,
+    pub commands: Vec<Args>,
+}
 
 /// A share of a second round.
 #[derive(Clone, Debug)]
@@ -51,44 +59,44 @@ impl Keyspaces {
         run_all(&mut self.keyspaces[number], commands, at, view_of(&shown, View::At(at)))
     }
 
-    pub(crate) fn mark(&mut self, cx: &Cx, rows: &[RowName]) {
+    /// Past values of what these commands read are kept for a while: they may be asked for.
+    pub(crate) fn mark<'a>(
+        &mut self,
+        cx: &Cx,
+        keyspace: KeyspaceId,
+        commands: impl IntoIterator<Item = &'a Args>,
+    ) {
+        if !cx.protocol(keyspace).needs().second_rounds {
+            return;
+        }
         let until = cx.now.monotonic_us / 1_000 + cx.config.tuning.read_mark_ms;
-        for (keyspace, key) in rows {
-            if cx.protocol(*keyspace).needs().second_rounds {
-                self.keyspaces[usize::from(keyspace.0)].mark(key, until);
-            }
+        let rows = &mut self.keyspaces[usize::from(keyspace.0)];
+        for args in commands {
+            let Some(spec) = ensue_resp::lookup(&args[0]) else { continue };
+            ensue_resp::keys(spec, args).for_each(|key| rows.mark(key, until));
         }
     }
 
-    /// First round: the newest values with their validity, or only the promise.
-    pub(in crate::partition) fn on_read_first(
+    /// First round: the values of a time with their validity, or only the promise.
+    pub(in crate::partition) fn answer_first(
         &mut self,
         cx: &mut Cx,
         others: &Others,
-        from: Address,
-        request: RequestId,
-        keyspace: KeyspaceId,
-        commands: Vec<Args>,
+        read: &FirstRead,
+        at: LogicalTime,
+        latest_valid: LogicalTime,
     ) {
-        let rows = cx.rows_of(keyspace, &commands);
-        let latest_valid = cx.promise();
-        self.mark(cx, &rows);
-        let pending = self.must_wait(&rows) && Rule::PendingAnswersNothing.holds();
-        let values = if pending {
-            None
-        } else {
-            self.read_all(cx, keyspace, &commands, latest_valid, &Choice::Newest).map(
-                |(replies, observed)| {
-                    cx.statistics.count_lookups(observed.hits, observed.misses);
-                    FirstValues {
-                        replies,
-                        earliest_valid: observed.earliest_valid,
-                        seen: others.causes_of(cx, keyspace, observed.sources),
-                    }
-                },
-            )
-        };
-        cx.send(from, Message::ReadFirstDone { request, latest_valid, values });
+        let (request, keyspace) = (read.request, read.keyspace);
+        let values = self.read_all(cx, keyspace, &read.commands, at, &Choice::Newest);
+        let values = values.map(|(replies, observed)| {
+            cx.statistics.count_lookups(observed.hits, observed.misses);
+            FirstValues {
+                replies,
+                earliest_valid: observed.earliest_valid,
+                seen: others.causes_of(cx, keyspace, observed.sources),
+            }
+        });
+        cx.send(read.from, Message::ReadFirstDone { request, latest_valid, values });
     }
 }
 

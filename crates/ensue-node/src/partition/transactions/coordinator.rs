@@ -14,6 +14,16 @@ use ensue_types::{
 use ensue_wire::{Address, Decision, Message};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A reader asks whether a transaction had committed at a past time.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::partition) struct CommitCheck {
+    pub check: u64,
+    pub transaction: OperationId,
+    pub at: LogicalTime,
+    /// It waits until a decision is announced.
+    pub waits: bool,
+}
+
 /// A transaction that this partition coordinates.
 #[derive(Clone, Debug)]
 pub(super) enum Coordinated {
@@ -69,7 +79,10 @@ pub(super) struct Committing {
     pub parts: Vec<Part>,
     /// The decision is durable; before that, nobody hears of it.
     pub announced: bool,
-    /// Readers that asked before.
+    /// It was decided since this partition started, so that nobody has seen it before it is announced. One that was
+    /// found in the log may have been announced before.
+    pub is_fresh: bool,
+    /// Readers that wait until it is announced.
     pub checks: Vec<(Address, u64)>,
     /// Who is to be given its part again, because it may have lost it.
     pub again: BTreeSet<PartitionId>,
@@ -95,6 +108,7 @@ impl Committing {
             participants,
             parts,
             announced: false,
+            is_fresh: false,
             checks: Vec::new(),
             again: BTreeSet::new(),
             committed: BTreeSet::new(),
@@ -233,24 +247,28 @@ impl Transactions {
         }
     }
 
-    /// A reader asks whether the transaction had committed at a past time. If not, it never will have (trap 4).
-    pub(crate) fn on_commit_check(
-        &mut self,
-        cx: &mut Cx,
-        from: Address,
-        check: u64,
-        transaction: OperationId,
-        at: LogicalTime,
-    ) {
+    /// A reader asks whether the transaction had committed at a past time. If not, it never will have (trap 4). Of one
+    /// that had, and that nobody has seen yet, it is told the time, and may read what was there before.
+    pub(in crate::partition) fn on_commit_check(&mut self, cx: &mut Cx, from: Address, asked: CommitCheck) {
+        let CommitCheck { check, transaction, at, waits } = asked;
         cx.advance_clock(at);
-        let decision = match self.coordinated.get_mut(&transaction) {
-            Some(Coordinated::Committing(committing)) if !committing.announced => {
-                return committing.checks.push((from, check));
+        let checked = |decision| Message::CommitChecked { check, transaction, decision };
+        let message = match self.coordinated.get_mut(&transaction) {
+            Some(Coordinated::Committing(committing)) => {
+                let decision = committing.decision;
+                if committing.announced {
+                    checked(Some(decision))
+                } else if decision.at > at {
+                    checked(None)
+                } else if committing.is_fresh && !waits {
+                    Message::CommitUnannounced { check, transaction, at: decision.at }
+                } else {
+                    return committing.checks.push((from, check));
+                }
             }
-            Some(Coordinated::Committing(committing)) => Some(committing.decision),
-            _ => None,
+            _ => checked(None),
         };
-        cx.send(from, Message::CommitChecked { check, transaction, decision });
+        cx.send(from, message);
     }
 
     pub(in crate::partition) fn prepare_when_complete(&mut self, cx: &mut Cx, transaction: OperationId) {

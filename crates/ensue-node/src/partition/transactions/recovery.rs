@@ -32,7 +32,8 @@ impl Transactions {
                 self.names.insert(operation, transaction);
                 let announced = self.note_decision(cx, transaction, Some(entry.position));
                 let committing = Committing::new(decision, keyspace, participants, begun.parts);
-                Coordinated::Committing(Committing { announced, ..committing })
+                let is_fresh = !Rule::FoundDecisionsMayBeKnown.holds();
+                Coordinated::Committing(Committing { announced, is_fresh, ..committing })
             }
             _ => {
                 let context = Context { time: LogicalTime::ZERO, causes: begun.context };
@@ -54,7 +55,8 @@ impl Transactions {
         let decision = Decision { at, operation: transaction, stamp: entry.stamp };
         let announced = self.note_decision(cx, transaction, None);
         let committing = Committing::new(decision, *keyspace, participants.clone(), Vec::new());
-        let committing = Committing { announced, ..committing };
+        let is_fresh = !Rule::FoundDecisionsMayBeKnown.holds();
+        let committing = Committing { announced, is_fresh, ..committing };
         self.coordinated.insert(transaction, Coordinated::Committing(committing));
     }
 

@@ -119,6 +119,7 @@ impl Transactions {
                 Committing::new(decision, keyspace, participants, Vec::new())
             }
         };
+        let committing = Committing { is_fresh: true, ..committing };
         let local = transaction.datacenter == cx.datacenter;
         let place: Option<Position> = local.then_some(committing.decision.operation.position);
         self.coordinated.insert(transaction, Coordinated::Committing(committing));
