@@ -191,17 +191,18 @@ impl Tracking {
         told.into_iter().filter(is_meant).filter_map(|id| self.told(id, Some(key))).collect()
     }
 
-    /// What clients are told together of the keys of their prefixes that have changed.
+    /// What clients are told together of the keys of their prefixes that have changed: a message for each prefix, in
+    /// the order of the prefixes.
     pub(super) fn take_broadcasts(&mut self) -> Vec<Push> {
         if !std::mem::take(&mut self.has_broadcasts) {
             return Vec::new();
         }
-        let taken =
-            self.clients.iter_mut().map(|(id, tracked)| (*id, std::mem::take(&mut tracked.broadcast)));
-        let taken: Vec<(SessionId, Vec<Bytes>)> =
-            taken.map(|(id, keys)| (id, keys.into_iter().collect())).collect();
-        let changed = taken.iter().filter(|(_, keys)| !keys.is_empty());
-        changed.filter_map(|(id, keys)| self.told(*id, Some(keys))).collect()
+        let mut taken: Vec<(SessionId, Vec<Bytes>)> = Vec::new();
+        for (&id, tracked) in &mut self.clients {
+            let keys = std::mem::take(&mut tracked.broadcast);
+            taken.extend(by_prefix(&tracked.options.prefixes, keys).into_iter().map(|keys| (id, keys)));
+        }
+        taken.into_iter().filter_map(|(id, keys)| self.told(id, Some(&keys))).collect()
     }
 
     /// All keys may have changed.
@@ -260,6 +261,16 @@ impl Tracking {
             }
         }
     }
+}
+
+/// Changed keys, those of each prefix together. No prefix of a client begins with another one of it.
+fn by_prefix(prefixes: &[Bytes], keys: BTreeSet<Bytes>) -> Vec<Vec<Bytes>> {
+    let prefix_of = |key: &Bytes| prefixes.iter().find(|prefix| key.starts_with(prefix));
+    let mut groups: BTreeMap<Option<&Bytes>, Vec<Bytes>> = BTreeMap::new();
+    for key in keys {
+        groups.entry(prefix_of(&key)).or_default().push(key);
+    }
+    groups.into_values().collect()
 }
 
 fn push(items: &[Reply], version: ProtocolVersion) -> Bytes {

@@ -117,6 +117,25 @@ fn options() {
 }
 
 #[test]
+fn keys_that_change_together_are_told_by_prefix() {
+    let mut world = tracking(" BCAST PREFIX foo PREFIX bar");
+    for key in ["foo1", "bar1", "foo2", "other"] {
+        let (key, event) = (Some(Bytes::from(key)), Bytes::from_static(b"set"));
+        let message = Message::Changed { keyspace: KeyspaceId(0), key, event, writer: None };
+        let from = Address::Partition { datacenter: DatacenterId(0), partition: PartitionId(0) };
+        let to = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+        world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });
+    }
+    world.sessions.on_quiet();
+    world.drain();
+    assert_eq!(
+        told(&mut world),
+        ">2|$10|invalidate|*1|$4|bar1|>2|$10|invalidate|*2|$4|foo1|$4|foo2|",
+        "a message for each prefix"
+    );
+}
+
+#[test]
 fn beyond_the_bound_keys_are_given_up() {
     let mut world = tracking("");
     world.sessions.core.set_parameters(&[("tracking-table-max-keys", "1".to_owned())]);
