@@ -126,6 +126,8 @@ impl Node {
                 self.turn_since_us = None;
                 self.charge(now.monotonic_us.saturating_sub(turn_since_us));
                 self.partitions.values_mut().for_each(Partition::on_turn_end);
+                let is_short = |partition: &Partition| partition.keyspaces.memory_refusal().is_some();
+                self.sessions.set_short_of_memory(self.partitions.values().any(is_short));
             }
             Input::Shutdown => self.shut_down(),
         }

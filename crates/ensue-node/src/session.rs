@@ -311,6 +311,11 @@ impl Sessions {
         self.core.on_quiet();
     }
 
+    /// Whether a partition of this core refuses what may make data grow: what is queued is refused at once then.
+    pub(crate) fn set_short_of_memory(&mut self, is_short: bool) {
+        self.core.set_short_of_memory(is_short);
+    }
+
     /// A turn is over; each of its commands took so long.
     pub(crate) fn on_turn_end(&mut self, now: Now, took_us: u64) {
         self.core.on_turn_end(now, took_us);

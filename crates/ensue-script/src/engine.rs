@@ -110,6 +110,9 @@ impl Engine {
             Reply::Error(one_line(words.as_bytes()))
         };
         match (stopped, result) {
+            (Some(Stop::Steps), _) => {
+                Err(failed("FUNCTION LOAD timeout: it took more steps than a script may take"))
+            }
             (Some(stop), _) => Err(stop.reply()),
             (None, Ok(Ok(functions))) => Ok(functions),
             (None, Ok(Err(words))) => Err(failed(&words)),

@@ -19,7 +19,9 @@ mod engine;
 mod engine;
 
 pub use libraries::{Function, Libraries, Library};
-pub use scripts::{Call, Called, Calls, Invocation, Limits, Outcome, Run, Script, Scripts};
+pub use scripts::{
+    Call, Called, Calls, Growth, Invocation, Limits, Outcome, Run, Script, Scripts, says_no_writes,
+};
 pub use sha1::Sha1;
 
 #[cfg(all(test, feature = "luau"))]

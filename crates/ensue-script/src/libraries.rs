@@ -4,7 +4,7 @@
 //! that it registers is called: between two calls nothing is left, as between two scripts. How many there are is
 //! bounded; nothing is forgotten by itself, because clients call functions by name and do not send them again.
 
-use crate::scripts::Script;
+use crate::scripts::{Growth, Script};
 use bytes::Bytes;
 use ensue_types::Reply;
 use std::collections::BTreeMap;
@@ -19,6 +19,11 @@ pub struct Function {
 }
 
 impl Function {
+    /// What becomes of it while memory is short.
+    pub fn growth(&self) -> Growth {
+        Growth::of(self.flags.iter().map(String::as_str))
+    }
+
     /// Whether it promises to write nothing.
     pub fn is_read_only(&self) -> bool {
         self.flags.iter().any(|flag| flag == "no-writes")

@@ -19,6 +19,28 @@ pub struct Script {
     pub text: Bytes,
     /// Its first line says that it writes nothing.
     pub read_only: bool,
+    pub growth: Growth,
+}
+
+/// What becomes of a script while memory is short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// It says nothing of itself: each of its commands is refused or not.
+    ByCommand,
+    /// It says something, but not that it may run then.
+    Refused,
+    /// It says that it may run, or that it writes nothing.
+    Allowed,
+}
+
+impl Growth {
+    /// That of a script with these flags.
+    pub fn of<'f>(mut flags: impl Iterator<Item = &'f str>) -> Growth {
+        match flags.any(|flag| matches!(flag, "allow-oom" | "no-writes")) {
+            true => Growth::Allowed,
+            false => Growth::Refused,
+        }
+    }
 }
 
 /// What bounds scripts.
@@ -133,10 +155,10 @@ impl Scripts {
         if let Some(known) = self.by_text.get(text).and_then(|sha| self.by_sha.get(sha)) {
             return Ok(known.clone());
         }
-        let read_only = reads_only(text)?;
+        let Said { read_only, growth } = said(text)?;
         // Of its own, so that it does not keep a client's whole read buffer alive.
         let text = Bytes::copy_from_slice(text);
-        let script = Arc::new(Script { sha: Sha1::of(&text), text, read_only });
+        let script = Arc::new(Script { sha: Sha1::of(&text), text, read_only, growth });
         self.engine().compile(&script)?;
         self.keep(script.clone());
         Ok(script)
@@ -163,7 +185,8 @@ impl Scripts {
             return Err(Reply::error("ERR the libraries of functions are too long together"));
         }
         let text = Bytes::copy_from_slice(text);
-        let script = Arc::new(Script { sha: Sha1::of(&text), text, read_only: false });
+        let script =
+            Arc::new(Script { sha: Sha1::of(&text), text, read_only: false, growth: Growth::ByCommand });
         let steps_max = self.limits.steps_max;
         let functions = self.engine().functions(&script, steps_max)?;
         if functions.is_empty() {
@@ -218,9 +241,21 @@ impl Scripts {
     }
 }
 
+/// Whether the first line of a text says that it writes nothing.
+pub fn says_no_writes(text: &[u8]) -> bool {
+    said(text).is_ok_and(|said| said.read_only)
+}
+
+/// What a script says of itself.
+struct Said {
+    read_only: bool,
+    growth: Growth,
+}
+
 /// What stands in the first line after `#!`, if there is such a line.
-fn reads_only(text: &[u8]) -> Result<bool, Reply> {
-    let Some(line) = text.strip_prefix(b"#!") else { return Ok(false) };
+fn said(text: &[u8]) -> Result<Said, Reply> {
+    let nothing = Said { read_only: false, growth: Growth::ByCommand };
+    let Some(line) = text.strip_prefix(b"#!") else { return Ok(nothing) };
     let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);
     let mut words = line.split_ascii_whitespace();
@@ -228,15 +263,16 @@ fn reads_only(text: &[u8]) -> Result<bool, Reply> {
     if !engine.eq_ignore_ascii_case("lua") {
         return Err(Reply::Error(format!("ERR Unexpected engine in script shebang: #!{engine}").into()));
     }
-    let mut read_only = false;
+    let mut all = Vec::new();
     for word in words {
         let Some(flags) = word.strip_prefix("flags=") else {
             return Err(Reply::Error(format!("ERR Unknown lua shebang option: {word}").into()));
         };
         for flag in flags.split(',') {
             match flag {
-                "no-writes" => read_only = true,
-                "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" | "" => {}
+                "no-writes" | "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" | "" => {
+                    all.push(flag);
+                }
                 _ => {
                     let words = format!("ERR Unexpected flag in script shebang: {flag}");
                     return Err(Reply::Error(words.into()));
@@ -244,7 +280,7 @@ fn reads_only(text: &[u8]) -> Result<bool, Reply> {
             }
         }
     }
-    Ok(read_only)
+    Ok(Said { read_only: all.contains(&"no-writes"), growth: Growth::of(all.into_iter()) })
 }
 
 impl Clone for Scripts {

@@ -4,7 +4,7 @@ mod hostile;
 mod recorded;
 mod store;
 
-use crate::{Call, Called, Calls, Invocation, Limits, Outcome, Run, Scripts};
+use crate::{Call, Called, Calls, Growth, Invocation, Limits, Outcome, Run, Scripts, says_no_writes};
 use bytes::Bytes;
 use ensue_types::Reply;
 use store::Store;
@@ -33,6 +33,22 @@ fn answer(text: &str) -> Reply {
         Outcome::Ended(reply) => reply,
         Outcome::Stopped(reply) => panic!("{text} was stopped: {reply:?}"),
     }
+}
+
+#[test]
+fn what_a_script_says_of_itself() {
+    let mut scripts = Scripts::new(limits());
+    for (text, read_only, growth) in [
+        ("return 1", false, Growth::ByCommand),
+        ("#!lua\nreturn 1", false, Growth::Refused),
+        ("#!lua flags=allow-oom\nreturn 1", false, Growth::Allowed),
+        ("#!lua flags=no-writes,allow-stale\nreturn 1", true, Growth::Allowed),
+    ] {
+        let script = scripts.load(&Bytes::from(text)).expect(text);
+        assert_eq!((script.read_only, script.growth), (read_only, growth), "{text}");
+        assert_eq!(says_no_writes(text.as_bytes()), read_only, "{text}");
+    }
+    assert!(!says_no_writes(b"#!lua flags=what\nreturn 1"), "it is none");
 }
 
 #[test]

@@ -72,6 +72,8 @@ pub(super) struct CoreState {
     /// What is known of this core's links.
     link_reports: BTreeMap<DatacenterId, LinkReport>,
     pub(super) memory: Memory,
+    /// A partition of this core refuses what may make data grow.
+    is_short_of_memory: bool,
     pub(super) cpu: CpuReport,
     /// The node is shutting down: no further command is begun.
     stopping: bool,
@@ -251,6 +253,7 @@ impl CoreState {
             links: Links::default(),
             link_reports: BTreeMap::new(),
             memory: Memory::default(),
+            is_short_of_memory: false,
             cpu: CpuReport::default(),
             stopping: false,
         }
@@ -458,6 +461,14 @@ impl CoreState {
 
     pub(super) fn on_shutdown(&mut self) {
         self.stopping = true;
+    }
+
+    pub(super) fn is_short_of_memory(&self) -> bool {
+        self.is_short_of_memory
+    }
+
+    pub(super) fn set_short_of_memory(&mut self, is_short: bool) {
+        self.is_short_of_memory = is_short;
     }
 
     pub(super) fn is_stopping(&self) -> bool {

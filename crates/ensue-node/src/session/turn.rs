@@ -33,7 +33,7 @@ use super::reply_buffer::Muted;
 use super::requests::Asked;
 use super::step::Step;
 use super::transactions::exec::{self, Exec};
-use super::transactions::multi::{InMulti, Multi};
+use super::transactions::multi::{self, InMulti, Multi};
 use super::transactions::{self, write};
 use crate::evaluate::within_bound;
 use bytes::Bytes;
@@ -438,7 +438,7 @@ impl Turn<'_> {
             spec.is_some_and(|spec| spec.route == Route::Script) && self.cx.protocol().needs().branches;
         let outcome = match no_scripts {
             true => multi.refuse(local::no_scripts(&self.cx)),
-            false => multi.on_command(self.cx.contexts, spec, args),
+            false => multi.on_command((self.cx.contexts, self.cx.core.is_short_of_memory()), spec, args),
         };
         match outcome {
             InMulti::Answered(reply) => {
@@ -722,8 +722,10 @@ impl Turn<'_> {
             self.session.counted.truncate(1);
             return exec.stop(failure.reply(asked.writes.is_marked(0)));
         }
+        let is_exec = self.session.counted.front().is_some_and(|counted| counted.spec.name == "exec");
         for index in 0..asked.count {
-            self.reply(&failure.reply(asked.writes.is_marked(index)));
+            let reply = failure.reply(asked.writes.is_marked(index));
+            self.reply(&if is_exec { multi::aborted_by(reply) } else { reply });
         }
     }
 

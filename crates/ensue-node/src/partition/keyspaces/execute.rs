@@ -340,7 +340,7 @@ impl Keyspaces {
     }
 
     /// The same, of the bound on memory alone: for what is not logged yet.
-    pub(in crate::partition) fn memory_refusal(&self) -> Option<Reply> {
+    pub(crate) fn memory_refusal(&self) -> Option<Reply> {
         self.is_full_at(self.memory_bound())
             .then_some(Reply::error("OOM command not allowed when used memory > 'maxmemory'."))
     }

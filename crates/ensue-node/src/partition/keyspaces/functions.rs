@@ -15,6 +15,9 @@ impl Keyspaces {
         let word = args.get(1).map(|word| word.to_ascii_lowercase()).unwrap_or_default();
         let rest = args.get(2..).unwrap_or_default();
         let answer = match (word.as_slice(), rest) {
+            (b"load" | b"restore", _) if self.memory_refusal().is_some() => {
+                self.memory_refusal().map_or(Ok(Reply::OK), Err)
+            }
             (b"load", [text]) => self.load_library(text, false),
             (b"load", [_, text]) => self.load_library(text, true),
             (b"delete", [name]) => match self.scripts.remove_library(&String::from_utf8_lossy(name)) {
@@ -93,7 +96,7 @@ impl Keyspaces {
             scripts.flush_libraries();
         }
         for text in &texts {
-            scripts.load_library(text, replaces)?;
+            scripts.load_library(text, replaces).map_err(without_quotes)?;
         }
         self.scripts = scripts;
         Ok(Reply::OK)
@@ -111,6 +114,14 @@ impl Keyspaces {
             (Reply::bulk("running_script"), Reply::Nil),
             (Reply::bulk("engines"), Reply::Map(vec![(Reply::bulk("LUA"), Reply::Map(counts))])),
         ])
+    }
+}
+
+/// That a library is there already is said without quotes where it comes from a dump.
+fn without_quotes(refusal: Reply) -> Reply {
+    match refusal {
+        Reply::Error(words) => Reply::Error(words.replace('\'', "").into()),
+        other => other,
     }
 }
 

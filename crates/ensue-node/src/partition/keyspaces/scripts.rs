@@ -16,7 +16,7 @@ use crate::partition::work::{FORGOTTEN, Work};
 use crate::view::{Shown, view_of};
 use bytes::Bytes;
 use ensue_resp::{CommandError, CommandSpec, Flags, Request, Route};
-use ensue_script::{Call, Called, Calls, Invocation, Limits, Outcome, Script};
+use ensue_script::{Call, Called, Calls, Growth, Invocation, Limits, Outcome, Script};
 use ensue_store::keyspace::Keyspace;
 use ensue_store::view::View;
 use ensue_types::{Args, KeyspaceId, Reply, Rule, limits, partition_of};
@@ -59,16 +59,21 @@ impl Keyspaces {
         cx: &Cx,
         keyspace: KeyspaceId,
         (writer, observed): (&mut Writer, &mut Observed),
-        (shown, refusals): (&Option<Shown<'_>>, Refusals),
+        (shown, mut refusals): (&Option<Shown<'_>>, Refusals),
         args: &Args,
     ) -> Reply {
         let asks_read_only =
             ensue_resp::lookup(&args[0]).is_some_and(|spec| spec.flags.contains(Flags::READONLY));
         let found = self.script_of(args, asks_read_only).and_then(|found| Ok((found, keys_of(args)?)));
-        let (Found { script, function, read_only }, keys) = match found {
+        let (Found { script, function, read_only, growth }, keys) = match found {
             Ok(found) => found,
             Err(reply) => return reply,
         };
+        match (growth, &refusals.growth) {
+            (Growth::Refused, Some(refusal)) => return refusal.clone(),
+            (Growth::Allowed, _) => refusals.growth = None,
+            _ => {}
+        }
         let before = writer.clone();
         writer.keep();
         let rows = &mut self.keyspaces[usize::from(keyspace.0)];
@@ -110,10 +115,12 @@ impl Keyspaces {
                 return Err(MAY_WRITE);
             }
             let (script, name) = (library.script.clone(), function.name.clone());
-            return Ok(Found { script, read_only: function.is_read_only(), function: Some(name) });
+            let (read_only, growth) = (function.is_read_only(), function.growth());
+            return Ok(Found { script, read_only, growth, function: Some(name) });
         }
         let script = self.script_named(args, text)?;
-        Ok(Found { script, function: None, read_only })
+        let growth = script.growth;
+        Ok(Found { script, function: None, read_only, growth })
     }
 
     fn script_named(&mut self, args: &Args, text: &Bytes) -> Result<Arc<Script>, Reply> {
@@ -162,6 +169,7 @@ struct Found {
     /// The script is a library, and this the function that is called.
     function: Option<String>,
     read_only: bool,
+    growth: Growth,
 }
 
 fn keys_of(args: &Args) -> Result<std::ops::Range<usize>, Reply> {

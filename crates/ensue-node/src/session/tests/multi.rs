@@ -12,6 +12,36 @@ fn transacted(world: &mut World, replies: Vec<(u32, Reply)>) {
 }
 
 #[test]
+fn what_may_grow_is_not_queued_while_memory_is_short() {
+    let mut world = World::new();
+    world.sessions.set_short_of_memory(true);
+    world.send(&["MULTI", &format!("GET {}", key(0, 0)), &format!("SET {} 1", key(0, 0)), "EXEC"]);
+    let refused = "OOM command not allowed when used memory > 'maxmemory'.";
+    let aborted = "EXECABORT Transaction discarded because of previous errors.";
+    assert_eq!(world.received(), format!("+OK|+QUEUED|-{refused}|-{aborted}|"));
+}
+
+#[test]
+fn debug_is_a_step_of_its_own() {
+    let directives = vec![("enable-debug-command".into(), "yes".into())];
+    let mut world = World::with(NodeConfig { directives, ..config() });
+    world.send(&["MULTI", "DEBUG SLEEP 0.1", "DEBUG ERROR some", "DEBUG PROTOCOL attrib", "PING", "EXEC"]);
+    assert_eq!(world.received(), "+OK|+QUEUED|+QUEUED|+QUEUED|+QUEUED|");
+    world.pass_ms(101);
+    assert_eq!(world.received(), "*4|+OK|-some|-ERR syntax error|+PONG|");
+}
+
+#[test]
+fn a_short_memory_aborts_the_transaction() {
+    let mut world = World::new();
+    world.send(&["MULTI", &format!("SET {} 1", key(0, 0)), "EXEC"]);
+    let envelope = world.next();
+    let (request, reply) = (request(&envelope), Reply::error("OOM no memory"));
+    world.answer(&envelope, 1, Message::Refused { request, reply });
+    assert_eq!(world.received(), "+OK|+QUEUED|-EXECABORT Transaction discarded because of: OOM no memory|");
+}
+
+#[test]
 fn a_mixed_multi_over_owners_keeps_the_order_of_commands_and_keys() {
     let mut world = World::new();
     let (a, b) = (key(0, 0), key(1, 0));

@@ -12,7 +12,7 @@ use super::exec::{Exec, Step};
 use crate::session::contexts::Contexts;
 use crate::session::plan::{Check, Plan};
 use bytes::Bytes;
-use ensue_resp::{CommandError, CommandSpec, Route};
+use ensue_resp::{CommandError, CommandSpec, Flags, Route};
 use ensue_types::{Args, Reply, limits};
 use std::collections::VecDeque;
 
@@ -66,7 +66,7 @@ impl Multi {
     /// A command inside MULTI.
     pub(crate) fn on_command(
         &mut self,
-        contexts: &Contexts,
+        (contexts, is_short_of_memory): (&Contexts, bool),
         spec: Option<&'static CommandSpec>,
         args: Args,
     ) -> InMulti {
@@ -85,6 +85,7 @@ impl Multi {
             "multi" => InMulti::Answered(Reply::error("ERR MULTI calls can not be nested")),
             "watch" => InMulti::Answered(Reply::error("ERR WATCH inside MULTI is not allowed")),
             "quit" | "reset" => InMulti::Outside(spec, args),
+            _ if is_short_of_memory && spec.flags.contains(Flags::DENYOOM) => self.refuse(OUT_OF_MEMORY),
             _ => match refusal(contexts, spec, &args) {
                 Some(refusal) => self.refuse(refusal),
                 None => self.queue(spec, args),
@@ -232,6 +233,17 @@ fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply
     Some(Reply::Error(words.into()))
 }
 
+/// The answer to an `EXEC` that was refused: in Redis a short memory aborts the transaction.
+pub(crate) fn aborted_by(refusal: Reply) -> Reply {
+    match &refusal {
+        Reply::Error(words) if words.starts_with("OOM ") => {
+            Reply::Error(format!("EXECABORT Transaction discarded because of: {words}").into())
+        }
+        _ => refusal,
+    }
+}
+
+const OUT_OF_MEMORY: Reply = Reply::error("OOM command not allowed when used memory > 'maxmemory'.");
 const QUEUED: Reply = Reply::Status(std::borrow::Cow::Borrowed("QUEUED"));
 const ABORTED: Reply = Reply::error("EXECABORT Transaction discarded because of previous errors.");
 const EXEC_ARITY: Reply =
