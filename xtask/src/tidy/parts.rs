@@ -54,7 +54,7 @@ const SESSION: Table = Table {
         ("links", &[]),
         ("output", &[]),
         ("parameters", &[]),
-        ("pause", &[]),
+        ("pause", &["plan"]),
         ("reply_buffer", &[]),
         ("slow_log", &[]),
         ("tracking", &[]),

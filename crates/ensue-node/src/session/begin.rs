@@ -73,16 +73,37 @@ pub(super) fn note_reads<'c>(
     }
 }
 
-/// For how long the next command of a client is held back by a pause, if it is.
-pub(super) fn paused_ms(cx: &Cx<'_>, session: &Parts) -> Option<u64> {
+/// What a pause does to the next command of a client.
+pub(super) enum Held {
+    Not,
+    /// It waits, for so many milliseconds if nobody ends the pause before.
+    ForMs(u64),
+    /// A partition knows whether it writes, and is asked by this.
+    Unless(Plan),
+}
+
+/// Whether the next command of a client is held back by a pause. One that is refused for its arguments is not.
+pub(super) fn held(cx: &Cx<'_>, session: &Parts) -> Held {
     let remaining_ms = |writes| cx.core.pause.remaining_ms(cx.now, writes);
-    remaining_ms(true)?;
-    let spec = session.queue.front()?.first().and_then(|name| ensue_resp::lookup(name));
-    let writes = spec.is_some_and(|spec| match (&session.multi, spec.name) {
-        (Some(multi), "exec") => multi.specs().into_iter().any(pause::counts_as_write),
-        _ => pause::counts_as_write(spec),
-    });
-    remaining_ms(writes).filter(|_| session.life == Life::Open)
+    let (Some(ms), Life::Open) = (remaining_ms(true), session.life) else { return Held::Not };
+    let holds_all = remaining_ms(false).is_some();
+    let known = |args: &Args| args.first().and_then(|name| ensue_resp::lookup(name));
+    let front = session.queue.front().and_then(|args| known(args).map(|spec| (spec, args)));
+    let front = front.filter(|(spec, args)| ensue_resp::check_arity(spec, args.len()));
+    let Some((spec, args)) = front.filter(|_| !holds_all) else {
+        return if holds_all { Held::ForMs(ms) } else { Held::Not };
+    };
+    let writes = match &session.multi {
+        Some(multi) if spec.name == "exec" => {
+            multi.commands().any(|(spec, args)| pause::counts_as_write(spec, args))
+        }
+        _ => pause::counts_as_write(spec, args),
+    };
+    match scripts::ask_whether_it_reads(spec, args, cx.core.partitions()).filter(|_| writes) {
+        Some(plan) => Held::Unless(plan),
+        None if writes => Held::ForMs(ms),
+        None => Held::Not,
+    }
 }
 
 /// What tells all partitions of the script of a command, if they need not know it.

@@ -62,6 +62,8 @@ pub(super) struct Parts {
     pub(super) restricted: bool,
     /// Its client sends nothing any more.
     pub(super) has_ended: bool,
+    /// A partition says that its next command writes nothing, so that a pause of writes does not hold it back.
+    pub(super) passes_pause: bool,
     /// Commands that have no answer yet, of those that the session counts.
     pub(super) counted: VecDeque<Counted>,
 }
@@ -126,6 +128,7 @@ impl Session {
             replies: ReplyBuffer::default(),
             restricted: false,
             has_ended: false,
+            passes_pause: false,
             counted: VecDeque::new(),
         };
         Session { contexts: Contexts::new(keyspaces), requests: Requests::new(id), parts }

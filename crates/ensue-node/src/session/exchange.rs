@@ -47,6 +47,8 @@ pub(super) enum Then {
     Script(Args),
     /// They are the text of the script of this command, which is executed at the home of its keys.
     ScriptAtHome(DatacenterId, Args),
+    /// They say whether the next command may write while writes are paused.
+    Pass,
     /// They are what the second half of `CAUSAL DEAD` rests on, if it is confirmed.
     Declare(Declaring),
 }

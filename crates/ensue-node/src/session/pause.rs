@@ -1,5 +1,7 @@
 //! `CLIENT PAUSE`: until when the sessions of a core begin no commands, or none that write.
 
+use super::plan::scripts;
+use bytes::Bytes;
 use ensue_resp::{CommandSpec, Flags, Route};
 use ensue_types::Now;
 
@@ -40,8 +42,12 @@ impl Pause {
     }
 }
 
-/// Whether a pause of writes holds a command back: it writes, or others learn of it.
-pub(super) fn counts_as_write(spec: &CommandSpec) -> bool {
+/// Whether a pause of writes holds a command back: it writes, or others learn of it. A script does not whose text says
+/// so; what is named by a digest or by a function's name, only its partition knows.
+pub(super) fn counts_as_write(spec: &CommandSpec, args: &[Bytes]) -> bool {
+    if scripts::has_text(spec.name) && args.get(1).is_some_and(|text| ensue_script::says_no_writes(text)) {
+        return false;
+    }
     let may_write = spec.is_write() && !spec.flags.contains(Flags::READONLY);
     may_write && spec.name != "sort"
         || matches!(spec.name, "publish" | "spublish" | "pfcount" | "function")

@@ -9,6 +9,7 @@
 //! Answers are encoded in the order of the commands and leave together when the turn ends. This is the only place that
 //! knows more than one of the parts: it gives each what it owns, and goes on by the `Step` that comes back.
 
+mod held;
 mod server;
 
 use super::admin::dead::Declaring;
@@ -251,13 +252,10 @@ impl Turn<'_> {
     }
 
     fn take_commands(&mut self) {
-        let session = &mut *self.session;
-        if let Some(remaining_ms) = begin::paused_ms(&self.cx, session) {
-            self.cx.requests.ask(0);
-            self.cx.begin(0, remaining_ms);
-            session.exchange = Exchange::Paused(None);
+        if held::is_held_back(self) {
             return;
         }
+        let session = &mut *self.session;
         let in_multi = session.multi.is_some();
         if session.client.is_authenticated() && !self.cx.core.is_stopping() {
             if let Some(keyspace) = begin::awaited(&self.cx, session) {
@@ -629,6 +627,7 @@ impl Turn<'_> {
                     }
                 }
             }
+            Then::Pass => held::on_whether_it_reads(self, &plan.assemble(answers)),
             Then::Debug => self.complete(vec![debug::object(plan.assemble(answers))]),
             Then::Watch(args) => {
                 let reply = self.session.watched.on_numbers(self.cx.keyspace(), args, plan.assemble(answers));
@@ -695,6 +694,9 @@ impl Turn<'_> {
 
     /// Gives every command of the exchange its error, and goes on with what follows.
     fn fail(&mut self, failure: &Failure) {
+        if matches!(self.session.then, Then::Pass) {
+            return held::on_whether_it_reads(self, &failure.reply(false));
+        }
         if let Then::Script(args) = &mut self.session.then {
             // Its owner learns the script with the command.
             let args = std::mem::take(args);

@@ -34,6 +34,11 @@ impl Keyspaces {
                 Ok(Reply::Bulk(dump::write_libraries(texts)))
             }
             (b"restore", [payload, policy @ ..]) => self.restore_libraries(payload, policy),
+            // A session asks, while writes are paused.
+            (b"reads", [name]) => {
+                let found = self.scripts.libraries().find(name);
+                Ok(Reply::Integer(found.is_some_and(|(_, function)| function.is_read_only()).into()))
+            }
             (b"stats", []) => Ok(self.library_statistics()),
             _ => Err(CommandError::wrong_arity("function").reply()),
         };

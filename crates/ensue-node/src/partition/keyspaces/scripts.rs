@@ -153,6 +153,11 @@ impl Keyspaces {
                 let script = self.scripts.find(sha);
                 script.map_or(NO_SCRIPT, |script| Reply::Bulk(script.text.clone()))
             }
+            // A session asks, while writes are paused.
+            (Some(b"reads"), Some([sha])) => {
+                let reads = self.scripts.find(sha).is_some_and(|script| script.read_only);
+                Reply::Integer(reads.into())
+            }
             (Some(b"flush"), _) => {
                 self.scripts.flush();
                 self.scripts_flushed = true;

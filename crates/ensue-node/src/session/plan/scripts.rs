@@ -24,6 +24,23 @@ pub(in crate::session) fn load(partitions: u16, args: &Args) -> Plan {
     Plan::fan_out(Combination::First, false, partitions, args)
 }
 
+/// Asks a partition whether a script or a function that a command names says that it writes nothing: 1 if so.
+pub(in crate::session) fn ask_whether_it_reads(
+    spec: &CommandSpec,
+    args: &Args,
+    partitions: u16,
+) -> Option<Plan> {
+    let word: &'static [u8] = match spec.name {
+        "evalsha" => b"script",
+        "fcall" => b"function",
+        _ => return None,
+    };
+    let mut plan = Plan::single(partitions);
+    let question = vec![Bytes::from_static(word), Bytes::from_static(b"reads"), args[1].clone()];
+    plan.add_at(PartitionId(0), false, question);
+    Some(plan)
+}
+
 /// Asks a partition for the text of a script that a command names by its digest.
 pub(in crate::session) fn show(spec: &CommandSpec, args: &Args, partitions: u16) -> Option<Plan> {
     let is_digest = matches!(spec.name, "evalsha" | "evalsha_ro");

@@ -67,7 +67,6 @@ fn small_commands() {
         "+PONG|$2|hi|$1|x|+OK|-ERR DB index is out of range|-ERR value is not an integer or out of range|\
          *2|$10|1700000000|$1|0|"
     );
-    assert_eq!(world.ask("CLUSTER INFO"), "-ERR This instance has cluster support disabled|");
     assert_eq!(world.ask("COMMAND COUNT"), format!(":{}|", ensue_resp::command::TABLE.len()));
 }
 
@@ -110,7 +109,7 @@ fn client_commands() {
 }
 
 /// Sends a command that is carried out by both cores; the other one answers this.
-fn order(world: &mut World, command: &str, other: &str) -> String {
+pub(super) fn order(world: &mut World, command: &str, other: &str) -> String {
     world.send(&[command]);
     while let Some(envelope) = world.sent.pop_front() {
         let Message::CoreQuery { request, .. } = &envelope.message else { panic!("{:?}", envelope.message) };
@@ -173,6 +172,43 @@ fn a_pause_holds_back_what_it_is_for_until_it_ends() {
     assert_eq!(world.received(), "$1|v|+PONG|");
     assert_eq!(world.ask("CLIENT PAUSE x"), "-ERR timeout is not an integer or out of range|");
     assert_eq!(world.ask("CLIENT PAUSE 1 SOME"), "-ERR CLIENT PAUSE mode must be WRITE or ALL|");
+}
+
+#[test]
+fn a_pause_of_writes_lets_scripts_pass_that_write_nothing() {
+    let mut world = World::new();
+    let key = key(0, 0);
+    assert_eq!(order(&mut world, "CLIENT PAUSE 1000 WRITE", "+OK\r\n"), "+OK|");
+    assert_eq!(world.ask("SET a"), "-ERR wrong number of arguments for 'set' command|", "it is no write");
+    for (name, word) in [("EVALSHA abc", "script"), ("FCALL abc", "function")] {
+        world.send(&[&format!("{name} 1 {key}")]);
+        assert_eq!(executes(&world.sent[0]), [format!("{word} reads abc")]);
+        world.executed(vec![Reply::Integer(1)]);
+        world.executed(vec![bulk("v")]);
+        assert_eq!(world.received(), "$1|v|");
+    }
+    let eval = |text: &str, numbers: &str| {
+        let words = ["EVAL", text, numbers, &key];
+        words.map(|word| Bytes::copy_from_slice(word.as_bytes())).to_vec()
+    };
+    world.sessions.on_commands(world.now, CLIENT, vec![eval("#!lua flags=no-writes\nreturn 1", "1")]);
+    world.drain();
+    assert!(!world.sent.is_empty(), "its text says so");
+
+    let mut world = World::new();
+    assert_eq!(order(&mut world, "CLIENT PAUSE 1000 WRITE", "+OK\r\n"), "+OK|");
+    world.send(&[&format!("EVALSHA abc 1 {key}")]);
+    world.executed(vec![Reply::Integer(0)]);
+    assert_eq!((world.received().as_str(), world.sent.len()), ("", 0), "it may write");
+    world.pass_ms(1_001);
+    world.executed(vec![bulk("v")]);
+    assert_eq!(world.received(), "$1|v|");
+
+    let mut world = World::new();
+    assert_eq!(order(&mut world, "CLIENT PAUSE 1000 WRITE", "+OK\r\n"), "+OK|");
+    world.sessions.on_commands(world.now, CLIENT, vec![eval("#!lua\nreturn 1", "1")]);
+    world.drain();
+    assert!(world.sent.is_empty(), "its text does not say so");
 }
 
 #[test]
