@@ -88,8 +88,8 @@ pub enum Request {
     SetManyIfAbsent { pairs: Vec<(Bytes, Bytes)> },
     /// A command on bits.
     Bits(Bits),
-    /// `LCS`: the longest common subsequence of two strings.
-    Common { keys: [Bytes; 2], part: CommonPart },
+    /// `LCS`: the longest common subsequence of two strings. Their types are looked at before its options are.
+    Common { keys: [Bytes; 2], part: Result<CommonPart, CommandError> },
     /// `APPEND`: the new length.
     Append { key: Bytes, value: Bytes },
     /// `STRLEN`.

@@ -12,7 +12,7 @@ use ensue_types::{Column, Reply, limits};
 pub(super) fn evaluate(
     evaluation: &mut Evaluation<'_>,
     keys: &[Bytes; 2],
-    part: CommonPart,
+    part: &Result<CommonPart, CommandError>,
 ) -> Result<Reply, Halt> {
     let mut texts = [Bytes::new(), Bytes::new()];
     for (key, text) in keys.iter().zip(&mut texts) {
@@ -22,6 +22,7 @@ pub(super) fn evaluate(
             Err(halt) => return Err(halt),
         };
     }
+    let part = part.clone()?;
     let [one, other] = texts;
     let cells = (one.len() + 1).saturating_mul(other.len() + 1);
     if cells.saturating_mul(size_of::<u32>()) > limits::BULK_BYTES_MAX {

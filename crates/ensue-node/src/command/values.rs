@@ -23,7 +23,7 @@ pub(super) fn evaluate(request: &Whole, evaluation: &mut Evaluation<'_>) -> Resu
             Ok(value.map_or(Reply::Nil, |value| Reply::Bulk(dump::write(&value))))
         }
         Whole::Restore { key, deadline, dump, replace } => {
-            restore(evaluation, key, *deadline, dump, *replace)
+            restore(evaluation, key, deadline.clone(), dump, *replace)
         }
         Whole::Describe { key, property } => describe(evaluation, key, *property),
         Whole::DescribeHelp => {
@@ -118,7 +118,7 @@ fn copy(
 fn restore(
     evaluation: &mut Evaluation<'_>,
     key: &Bytes,
-    deadline: Option<Deadline>,
+    deadline: Result<Option<Deadline>, CommandError>,
     dump: &Bytes,
     replace: bool,
 ) -> Result<Reply, Halt> {
@@ -126,6 +126,7 @@ fn restore(
     if is_there && !replace {
         return Err(Halt::Error(BUSY_KEY));
     }
+    let deadline = deadline?;
     let value = dump::read(dump).map_err(Halt::Error)?;
     write(evaluation, key, value)?;
     let now_ms = super::keys::now_ms(evaluation);

@@ -49,7 +49,7 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Request
             let amount = number::parse_decimal(&args[2], CommandError::IncrementNotFinite)?;
             Request::IncrementByFloat { key: key(), amount }
         }
-        "lcs" => common(args)?,
+        "lcs" => Request::Common { keys: [args[1].clone(), args[2].clone()], part: common(&args[3..]) },
         _ => return Ok(None),
     }))
 }
@@ -66,9 +66,9 @@ pub enum CommonPart {
     },
 }
 
-fn common(args: &[Bytes]) -> Result<Request, CommandError> {
+fn common(options: &[Bytes]) -> Result<CommonPart, CommandError> {
     let (mut length, mut places, mut length_min, mut with_lengths) = (false, false, 0, false);
-    let mut rest = &args[3..];
+    let mut rest = options;
     while let [word, others @ ..] = rest {
         rest = match others {
             others if is_word(word, "IDX") => {
@@ -90,17 +90,14 @@ fn common(args: &[Bytes]) -> Result<Request, CommandError> {
             _ => return Err(CommandError::Syntax),
         };
     }
-    let part = match (length, places) {
+    match (length, places) {
         (true, true) => {
-            return Err(CommandError::Argument(
-                "If you want both the length and indexes, please just use IDX.",
-            ));
+            Err(CommandError::Argument("If you want both the length and indexes, please just use IDX."))
         }
-        (true, false) => CommonPart::Length,
-        (false, true) => CommonPart::Places { length_min, with_lengths },
-        (false, false) => CommonPart::Text,
-    };
-    Ok(Request::Common { keys: [args[1].clone(), args[2].clone()], part })
+        (true, false) => Ok(CommonPart::Length),
+        (false, true) => Ok(CommonPart::Places { length_min, with_lengths }),
+        (false, false) => Ok(CommonPart::Text),
+    }
 }
 
 /// A time of an option, not yet read as a number: options are checked before numbers.

@@ -15,8 +15,8 @@ pub enum Whole {
     Copy { source: Bytes, target: Bytes, replace: bool },
     /// `DUMP`: the value in the format of an RDB file, or nil.
     Dump { key: Bytes },
-    /// `RESTORE`: `OK`.
-    Restore { key: Bytes, deadline: Option<Deadline>, dump: Bytes, replace: bool },
+    /// `RESTORE`: `OK`. That something is there is refused before a wrong deadline is.
+    Restore { key: Bytes, deadline: Result<Option<Deadline>, CommandError>, dump: Bytes, replace: bool },
     /// `OBJECT`.
     Describe { key: Bytes, property: Property },
     /// `OBJECT HELP`.
@@ -133,12 +133,12 @@ fn restore(args: &[Bytes]) -> Result<Whole, CommandError> {
             _ => return Err(CommandError::Syntax),
         };
     }
-    let deadline = match integer(&args[2])? {
-        ..0 => return Err(CommandError::Argument("Invalid TTL value, must be >= 0")),
-        0 => None,
-        ms if absolute => Some(Deadline::AtMs(ms)),
-        ms => Some(Deadline::InMs(ms)),
-    };
+    let deadline = integer(&args[2]).and_then(|ms| match ms {
+        ..0 => Err(CommandError::Argument("Invalid TTL value, must be >= 0")),
+        0 => Ok(None),
+        ms if absolute => Ok(Some(Deadline::AtMs(ms))),
+        ms => Ok(Some(Deadline::InMs(ms))),
+    });
     Ok(Whole::Restore { key: args[1].clone(), deadline, dump: args[3].clone(), replace })
 }
 

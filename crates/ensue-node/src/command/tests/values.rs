@@ -50,6 +50,7 @@ fn a_dump_is_restored_with_its_deadline() {
         let Reply::Bulk(dump) = datacenter.run(&format!("DUMP {key}")) else { panic!("{key} is there") };
         let value = dump::read(&dump).expect("a dump of ours");
         let restore = |replace: bool, deadline| {
+            let deadline = Ok(deadline);
             let (key, dump) = (format!("copy of {key}").into(), dump.clone());
             Request::Whole(Whole::Restore { key, deadline, dump, replace })
         };
@@ -76,7 +77,11 @@ fn restoring_what_is_none() {
          RESTORE k 0 x IDLETIME -1 => -ERR Invalid IDLETIME value, must be >= 0
          RESTORE k 0 x IDLETIME 1 FREQ 1 => -ERR syntax error
          SET k 1 => OK
-         RESTORE k 0 short => -BUSYKEY Target key name already exists.",
+         RESTORE k 0 short => -BUSYKEY Target key name already exists.
+         RESTORE k -1 short => -BUSYKEY Target key name already exists.
+         RESTORE k x short => -BUSYKEY Target key name already exists.
+         RESTORE k -1 short REPLACE => -ERR Invalid TTL value, must be >= 0
+         RESTORE k 0 short FOO => -ERR syntax error",
     );
 }
 
@@ -205,7 +210,10 @@ fn what_two_strings_have_in_common() {
          LCS one two IDX LEN => -ERR If you want both the length and indexes, please just use IDX.
          LCS one two FOO => -ERR syntax error
          RPUSH l a => 1
-         LCS one l => -ERR The specified keys must contain string values",
+         LCS one l => -ERR The specified keys must contain string values
+         LCS one l FOO => -ERR The specified keys must contain string values
+         LCS l one IDX MINMATCHLEN x => -ERR The specified keys must contain string values
+         LCS one two IDX MINMATCHLEN x => -ERR value is not an integer or out of range",
     );
 }
 
