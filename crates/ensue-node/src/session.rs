@@ -21,6 +21,7 @@ mod connection;
 mod contexts;
 mod core_state;
 mod cx;
+mod denials;
 mod exchange;
 mod failure;
 mod home_requests;
@@ -28,7 +29,9 @@ mod home_serving;
 mod homes;
 mod inquiry;
 mod known_scripts;
+mod latency;
 mod links;
+mod monitor;
 mod output;
 mod parameters;
 mod pause;
@@ -178,6 +181,11 @@ impl Sessions {
         let peer = CoreName { datacenter, core };
         match message {
             Message::Interest { all, changes } => self.on_interest(peer, all, changes),
+            Message::Publish { kind: ChannelKind::Monitor, .. }
+                if datacenter != self.core.config.topology.datacenter =>
+            {
+                self.core.trace(Trace::Refused { what: "a command of another datacenter" });
+            }
             Message::Publish { publisher: session, kind, channel, payload, past } => {
                 let (publisher, message) =
                     (Publisher { core: peer, session }, Published { kind, channel, payload, past });

@@ -19,6 +19,10 @@ struct Counts {
     time_ns: u64,
 }
 
+/// Calls by the least power of two that has as many microseconds as they took.
+type Histogram = [u64; POWERS];
+const POWERS: usize = 32;
+
 /// A row of the table, and the subcommand if it has some.
 type Name = (usize, Option<&'static str>);
 
@@ -28,6 +32,9 @@ pub(crate) struct Statistics {
     /// One a row of the table.
     commands: Vec<Counts>,
     subcommands: BTreeMap<(usize, &'static str), Counts>,
+    /// How many calls of each row took how long; nothing of those that were never called.
+    histograms: Vec<Option<Box<Histogram>>>,
+    subcommand_histograms: BTreeMap<(usize, &'static str), Histogram>,
     /// Executed in the present turn.
     recent: Vec<(Name, u32)>,
     /// Keys that reads have found, and have not.
@@ -38,7 +45,10 @@ pub(crate) struct Statistics {
 impl Default for Statistics {
     fn default() -> Statistics {
         let commands = vec![Counts::default(); TABLE.len()];
-        Statistics { commands, subcommands: BTreeMap::new(), recent: Vec::new(), hits: 0, misses: 0 }
+        let histograms = vec![None; TABLE.len()];
+        let (subcommands, subcommand_histograms) = Default::default();
+        let (recent, hits, misses) = Default::default();
+        Statistics { commands, subcommands, histograms, subcommand_histograms, recent, hits, misses }
     }
 }
 
@@ -88,6 +98,7 @@ impl Statistics {
         let mut recent = std::mem::take(&mut self.recent);
         for (name, count) in recent.drain(..) {
             self.counts(name).time_ns += took_us * 1_000 * u64::from(count) / commands.max(1);
+            self.histogram(name)[power_of(took_us / commands.max(1))] += u64::from(count);
         }
         self.recent = recent;
     }
@@ -111,9 +122,29 @@ impl Statistics {
                 metrics.push((format!("{COMMAND}{name}:{what}"), value as i64));
             }
         }
+        self.add_histograms(&mut metrics);
         metrics.push(("keyspace_hits".to_owned(), self.hits as i64));
         metrics.push(("keyspace_misses".to_owned(), self.misses as i64));
         metrics
+    }
+
+    fn add_histograms(&self, metrics: &mut Vec<(String, i64)>) {
+        let rows = self.histograms.iter().enumerate();
+        let rows = rows.filter_map(|(row, counts)| Some((TABLE[row].name.to_owned(), counts.as_deref()?)));
+        let named =
+            |(&(row, name), counts): (&(usize, &str), _)| (format!("{}|{name}", TABLE[row].name), counts);
+        for (name, counts) in rows.chain(self.subcommand_histograms.iter().map(named)) {
+            for (power, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+                metrics.push((format!("{HISTOGRAM}{name}:{power}"), *count as i64));
+            }
+        }
+    }
+
+    fn histogram(&mut self, (row, subcommand): Name) -> &mut Histogram {
+        match subcommand {
+            None => self.histograms[row].get_or_insert_default(),
+            Some(name) => self.subcommand_histograms.entry((row, name)).or_default(),
+        }
     }
 
     fn counts(&mut self, (row, subcommand): Name) -> &mut Counts {
@@ -132,8 +163,16 @@ impl Statistics {
 
 /// What the names of the metrics of a command begin with.
 pub(crate) const COMMAND: &str = "cmdstat_";
+/// What the names of the metrics of how long commands took begin with.
+pub(crate) const HISTOGRAM: &str = "histogram_";
 /// What the names of the metrics of errors begin with.
 pub(crate) const ERROR: &str = "errorstat_";
+
+/// The least power of two that is so many microseconds or more.
+fn power_of(took_us: u64) -> usize {
+    let power = u64::BITS - took_us.saturating_sub(1).leading_zeros();
+    (power as usize).min(POWERS - 1)
+}
 
 /// How many commands are executed in a second.
 #[derive(Clone, Copy, Debug, Default)]

@@ -240,6 +240,7 @@ fn categories(spec: &CommandSpec) -> Vec<&'static str> {
         (spec.group == "hash", "@hash"),
         (spec.group == "string", "@string"),
         (spec.group == "bitmap", "@bitmap"),
+        (spec.group == "hyperloglog", "@hyperloglog"),
         (spec.group == "pubsub", "@pubsub"),
         (admin, "@admin"),
         (flags.contains(Flags::FAST), "@fast"),
@@ -252,6 +253,48 @@ fn categories(spec: &CommandSpec) -> Vec<&'static str> {
     ];
     all.iter().filter(|(applies, _)| *applies).map(|(_, name)| *name).collect()
 }
+
+/// The commands of a category, named with its sign or without; nothing if there is no such category.
+pub fn of_category(category: &[u8]) -> Option<Vec<String>> {
+    let category = category.to_ascii_lowercase();
+    let is_meant = |name: &str| name.as_bytes()[1..] == category[..];
+    if !CATEGORIES.iter().any(|name| is_meant(name)) {
+        return None;
+    }
+    let mut names = Vec::new();
+    for spec in TABLE.iter().filter(|spec| categories(spec).into_iter().any(is_meant)) {
+        match is_container(spec) {
+            true => names.extend(spec.subcommands.iter().map(|subcommand| full_name(spec, subcommand))),
+            false => names.push(spec.name.to_owned()),
+        }
+    }
+    Some(names)
+}
+
+/// All categories, in the order of Redis.
+pub const CATEGORIES: [&str; 21] = [
+    "@keyspace",
+    "@read",
+    "@write",
+    "@set",
+    "@sortedset",
+    "@list",
+    "@hash",
+    "@string",
+    "@bitmap",
+    "@hyperloglog",
+    "@geo",
+    "@stream",
+    "@pubsub",
+    "@admin",
+    "@fast",
+    "@slow",
+    "@blocking",
+    "@dangerous",
+    "@connection",
+    "@transaction",
+    "@scripting",
+];
 
 /// What a client that routes by itself should know.
 fn tips(spec: &CommandSpec) -> &'static [&'static str] {

@@ -42,7 +42,7 @@ pub use previous::Previous;
 pub use reply::Reply;
 pub use rule::{Breaking, Rule};
 pub use score::Score;
-pub use slot::{partition_of, slot_of};
+pub use slot::{SLOTS, partition_of, slot_of};
 pub use source::{Beyond, Carried, HereSince, Source, Visibility, Within};
 pub use stamp::Stamp;
 pub use stream::{Section, StreamId, StreamPart};

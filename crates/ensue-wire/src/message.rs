@@ -616,6 +616,8 @@ pub enum ChannelKind {
     Pattern,
     /// A channel of `SPUBLISH`, with names of its own.
     Shard,
+    /// The commands of all clients of a datacenter, for `MONITOR`. It has no name.
+    Monitor,
 }
 
 /// How many sessions of a core subscribe to one name.

@@ -47,11 +47,14 @@ const SESSION: Table = Table {
     rows: &[
         ("channels", &[]),
         ("contexts", &[]),
+        ("denials", &[]),
         ("failure", &[]),
         ("home_requests", &[]),
         ("home_serving", &[]),
         ("known_scripts", &[]),
+        ("latency", &[]),
         ("links", &[]),
+        ("monitor", &[]),
         ("output", &[]),
         ("parameters", &[]),
         ("pause", &["plan"]),
@@ -66,9 +69,11 @@ const SESSION: Table = Table {
             "core_state",
             &[
                 "channels",
+                "denials",
                 "home_requests",
                 "home_serving",
                 "known_scripts",
+                "latency",
                 "links",
                 "output",
                 "parameters",
@@ -91,7 +96,9 @@ const SESSION: Table = Table {
             &[
                 "core_state",
                 "cx",
+                "denials",
                 "failure",
+                "latency",
                 "parameters",
                 "pause",
                 "plan",
@@ -118,7 +125,7 @@ const SESSION: Table = Table {
                 "transactions",
             ],
         ),
-        ("begin", &["admin", "causal", "commands", "connection", "cx", "homes", "pause", "plan"]),
+        ("begin", &["admin", "causal", "commands", "connection", "cx", "homes", "monitor", "pause", "plan"]),
         (
             "turn",
             &[

@@ -2,6 +2,7 @@
 //!
 //! A step returns what it comes to, and names no other part of the session.
 
+pub(crate) mod acl;
 pub(crate) mod client;
 pub(crate) mod cluster_query;
 pub(crate) mod config;
@@ -10,5 +11,7 @@ pub(crate) mod debug;
 pub(crate) mod filter;
 pub(crate) mod handshake;
 pub(crate) mod info;
+pub(crate) mod latency;
 pub(crate) mod order;
+pub(crate) mod slots;
 mod tracking;

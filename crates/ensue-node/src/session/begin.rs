@@ -8,6 +8,7 @@ use super::commands::queue::Queue;
 use super::connection::{Life, Parts};
 use super::cx::Cx;
 use super::homes::{self, Place};
+use super::monitor;
 use super::pause;
 use super::plan::{Plan, scripts};
 use bytes::Bytes;
@@ -37,11 +38,22 @@ pub(super) fn awaited(cx: &Cx<'_>, session: &Parts) -> Option<KeyspaceId> {
     }
 }
 
-/// Notes a command that may turn out to be slow, and the keys that it reads if its client is told of changes.
+/// Notes a command that may turn out to be slow, shows it to who monitors, and notes the keys that it reads if its
+/// client is told of changes.
 pub(super) fn note(cx: &mut Cx<'_>, client: &Client, spec: &'static CommandSpec, args: &Args) {
     cx.core.note_slow(spec, args, client.address(), client.name());
+    show(cx, client, spec, args);
     if spec.route != Route::Session {
         note_reads(cx, std::iter::once((spec, args)));
+    }
+}
+
+/// Shows a command to who monitors, but for those of operators, and without passwords.
+pub(super) fn show(cx: &mut Cx<'_>, client: &Client, spec: &'static CommandSpec, args: &Args) {
+    let is_hidden = spec.flags.contains(Flags::SKIP_MONITOR) && spec.route != Route::Script;
+    if cx.core.is_monitored() && !is_hidden && !spec.flags.contains(Flags::ADMIN) {
+        let line = monitor::line(cx.now, cx.keyspace(), client.address(), spec.name, args);
+        cx.core.show_command(client.id(), line);
     }
 }
 

@@ -109,6 +109,11 @@ impl Channels {
         self.elsewhere.targets(kind, channel)
     }
 
+    /// Whether a client of the cluster wants to be told of every command.
+    pub(super) fn is_monitored(&self) -> bool {
+        self.subscribers.has(ChannelKind::Monitor) || self.elsewhere.has(ChannelKind::Monitor)
+    }
+
     /// How many clients of this core subscribe to anything.
     pub(super) fn clients(&self) -> usize {
         self.subscribers.clients()
@@ -187,7 +192,10 @@ impl Channels {
     }
 }
 
-pub(super) const KINDS: [ChannelKind; 3] = [ChannelKind::Channel, ChannelKind::Pattern, ChannelKind::Shard];
+pub(super) const KINDS: [ChannelKind; 4] =
+    [ChannelKind::Channel, ChannelKind::Pattern, ChannelKind::Shard, ChannelKind::Monitor];
+/// Those to which clients subscribe by name.
+pub(super) const NAMED: [ChannelKind; 3] = [ChannelKind::Channel, ChannelKind::Pattern, ChannelKind::Shard];
 
 /// The place of a kind in a table.
 fn place(kind: ChannelKind) -> usize {
@@ -195,6 +203,7 @@ fn place(kind: ChannelKind) -> usize {
         ChannelKind::Channel => 0,
         ChannelKind::Pattern => 1,
         ChannelKind::Shard => 2,
+        ChannelKind::Monitor => 3,
     }
 }
 

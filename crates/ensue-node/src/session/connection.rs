@@ -4,7 +4,7 @@
 
 use super::admin::client::{Activity, Client};
 use super::causal::shared::SharedContext;
-use super::channels::{Channels, KINDS};
+use super::channels::{Channels, NAMED};
 use super::commands::queue::Queue;
 use super::contexts::Contexts;
 use super::exchange::{Exchange, Then};
@@ -20,7 +20,7 @@ use crate::statistics::Statistics;
 use ensue_protocol::Protocol;
 use ensue_resp::{CommandSpec, ProtocolVersion};
 use ensue_types::{Context, KeyspaceId, Now, Reply, SessionId};
-use ensue_wire::HomeOutcome;
+use ensue_wire::{ChannelKind, HomeOutcome};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -222,8 +222,9 @@ impl Parts {
 
     pub(super) fn activity(&self, keyspace: KeyspaceId, channels: &Channels) -> Activity {
         let multi = self.multi.as_ref().map(Multi::len);
-        let subscriptions = KINDS.map(|kind| channels.count(self.client.id(), kind));
+        let subscriptions = NAMED.map(|kind| channels.count(self.client.id(), kind));
         let waits = matches!(&self.exchange, Exchange::Commands(exchange) if exchange.is_blocked());
-        Activity { keyspace, multi, reply_bytes: self.replies.len(), subscriptions, waits }
+        let monitors = channels.count(self.client.id(), ChannelKind::Monitor) > 0;
+        Activity { keyspace, multi, reply_bytes: self.replies.len(), subscriptions, monitors, waits }
     }
 }

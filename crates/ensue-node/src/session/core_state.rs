@@ -3,9 +3,11 @@
 //! It promises that outputs leave in the order in which they were given. It knows no session's state.
 
 use super::channels::Channels;
+use super::denials::Denials;
 use super::home_requests::HomeRequests;
 use super::home_serving::HomeServing;
 use super::known_scripts::KnownScripts;
+use super::latency::Latency;
 use super::links::Links;
 use super::output::SessionOutput;
 use super::parameters::{Parameters, Setting};
@@ -61,6 +63,12 @@ pub(super) struct CoreState {
     is_told_changes: bool,
     /// Commands that took long.
     pub(super) slow_log: SlowLog,
+    /// Who was refused.
+    pub(super) denials: Denials,
+    /// When commands took long.
+    pub(super) latency: Latency,
+    /// The parameter above which that is noted.
+    latency_threshold_ms: i64,
     /// Scripts that every partition of the datacenter was told of.
     pub(super) scripts: KnownScripts,
     /// Sessions that `CLIENT KILL` can name.
@@ -158,6 +166,7 @@ impl Messages {
 
 const EVENTS: &str = "notify-keyspace-events";
 const SLOWER_THAN: &str = "slowlog-log-slower-than";
+const LATENCY_THRESHOLD: &str = "latency-monitor-threshold";
 
 /// Names that a core is told in one message when it knows none.
 const INTERESTS_TOLD_AT_ONCE: usize = 4_096;
@@ -234,6 +243,9 @@ impl CoreState {
             tracking: Tracking::default(),
             is_told_changes: false,
             slow_log: SlowLog::default(),
+            denials: Denials::default(),
+            latency: Latency::default(),
+            latency_threshold_ms: parameters.number(LATENCY_THRESHOLD),
             slower_than_us: parameters.number(SLOWER_THAN),
             parameters,
             pause: Pause::default(),
@@ -293,9 +305,40 @@ impl CoreState {
         }
     }
 
-    fn send_interest(&mut self, core: CoreName, all: bool, changes: Vec<Interest>) {
+    /// Another datacenter is not told who wants to see the commands of this one.
+    fn send_interest(&mut self, core: CoreName, all: bool, mut changes: Vec<Interest>) {
+        if core.datacenter != self.config.topology.datacenter {
+            changes.retain(|interest| interest.kind != ChannelKind::Monitor);
+        }
+        if changes.is_empty() && !all {
+            return;
+        }
         let to = Address::Core { datacenter: core.datacenter, core: core.core };
         self.send(to, LogicalTime::ZERO, Message::Interest { all, changes });
+    }
+
+    /// A client is told from now on of the commands of all clients of this datacenter.
+    pub(super) fn monitor(&mut self, session: SessionId, version: ProtocolVersion) {
+        self.channels.subscribe(session, version, ChannelKind::Monitor, &Bytes::new());
+        self.tell_interest();
+    }
+
+    /// Whether somebody wants to see every command.
+    pub(super) fn is_monitored(&self) -> bool {
+        self.channels.is_monitored()
+    }
+
+    /// Shows a command of a session to whoever wants to see all of them.
+    pub(super) fn show_command(&mut self, session: SessionId, line: String) {
+        let (name, line) = (Bytes::new(), Bytes::from(line));
+        for (core, _) in self.channels.targets(ChannelKind::Monitor, &name) {
+            let to = Address::Core { datacenter: core.datacenter, core: core.core };
+            let (kind, channel, payload) = (ChannelKind::Monitor, name.clone(), line.clone());
+            let publish = Message::Publish { publisher: session, kind, channel, payload, past: Vec::new() };
+            self.send(to, LogicalTime::ZERO, publish);
+        }
+        let frames = self.channels.frames(ChannelKind::Monitor, &name, &line);
+        self.push_all(frames);
     }
 
     /// Hands frames to subscribers; those of one session are given back.
@@ -337,6 +380,7 @@ impl CoreState {
     pub(super) fn set_parameters(&mut self, settings: &[Setting]) {
         self.parameters.set(settings);
         self.slower_than_us = self.parameters.number(SLOWER_THAN);
+        self.latency_threshold_ms = self.parameters.number(LATENCY_THRESHOLD);
         self.parameters_changed = true;
         self.want_changes();
     }
@@ -350,17 +394,19 @@ impl CoreState {
 
     /// Whether something is to be noted of every command.
     pub(super) fn notes_all(&self) -> bool {
-        !self.tracking.is_empty() || SlowLog::wants_all(self.slower_than_us)
+        !self.tracking.is_empty() || SlowLog::wants_all(self.slower_than_us) || self.is_monitored()
     }
 
     /// The commands of a turn took so long each.
     pub(super) fn on_turn_end(&mut self, now: Now, took_us: u64) {
+        self.latency.on_command(now, took_us, self.latency_threshold_ms);
         let entries_max = self.slow_entries_max();
         self.slow_log.on_turn_end(now, took_us, self.slower_than_us, entries_max);
     }
 
     /// The present command makes all wait for so long.
     pub(super) fn on_slept(&mut self, now: Now, ms: u64) {
+        self.latency.on_command(now, ms.saturating_mul(1_000), self.latency_threshold_ms);
         let entries_max = self.slow_entries_max();
         self.slow_log.on_slept(now, ms.saturating_mul(1_000), self.slower_than_us, entries_max);
     }

@@ -7,6 +7,7 @@
 
 use super::admin::cluster_query::ClusterQuery;
 use super::admin::dead::Declaring;
+use super::admin::slots::InSlot;
 use super::commands::rename::Renaming;
 use super::cx::Cx;
 use super::failure::{Failure, Reason};
@@ -41,6 +42,8 @@ pub(super) enum Then {
     Rename(Renaming),
     /// They are the encoding of a value, for `DEBUG OBJECT`.
     Debug,
+    /// They are the keys of a partition, of which those of a slot are told.
+    InSlot(InSlot),
     /// They are the numbers under which the keys of this `WATCH` are watched.
     Watch(Args),
     /// Every partition was told of the script of this command, which is executed now.

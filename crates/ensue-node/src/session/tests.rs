@@ -14,6 +14,7 @@ mod performance;
 mod pubsub;
 mod reads;
 mod scripts;
+mod server;
 mod shared;
 mod tokens;
 mod tracking;

@@ -457,7 +457,7 @@ impl Turn<'_> {
                 self.cx.core.counters.on_rejected(spec);
                 self.reply(&reply);
             }
-            InMulti::Exec => {
+            InMulti::Exec(exec) => {
                 let (now, multi) = (self.cx.now, std::mem::take(multi));
                 self.session.multi = None;
                 self.session
@@ -468,6 +468,10 @@ impl Turn<'_> {
                     Err(refusal) => return self.reply(&refusal),
                 };
                 begin::note_reads(&mut self.cx, multi.commands());
+                let exec = spec.map(|spec| (spec, &exec));
+                for (spec, args) in multi.commands().chain(exec) {
+                    begin::show(&mut self.cx, &self.session.client, spec, args);
+                }
                 match homes::place(self.cx.core, self.cx.contexts, multi.commands()) {
                     Place::Here => {}
                     Place::Refused(reply) => return self.reply(&reply),
@@ -493,9 +497,13 @@ impl Turn<'_> {
     fn session_command(&mut self, spec: &'static CommandSpec, args: &Args) {
         let (cx, session) = (&mut self.cx, &mut *self.session);
         let reply = match spec.name {
-            "auth" => session.client.auth(&cx.core.config, args),
+            "auth" => {
+                let activity = session.activity(cx.keyspace(), &cx.core.channels);
+                session.client.auth(cx, activity, args)
+            }
             "hello" => {
-                let reply = session.client.hello(&cx.core.config, args);
+                let activity = session.activity(cx.keyspace(), &cx.core.channels);
+                let reply = session.client.hello(cx, activity, args);
                 cx.core.channels.set_version(session.client.id(), session.client.version());
                 cx.core.tracking.set_version(session.client.id(), session.client.version());
                 session.restrict(pubsub::command::is_subscribed(cx));
@@ -504,7 +512,8 @@ impl Turn<'_> {
             "ping" if session.restricted && args.len() <= 2 => pubsub::command::pong(args),
             "select" => local::select(cx.contexts, args),
             "causal" => return causal_command(self, args),
-            "client" | "config" | "debug" | "function" | "info" | "script" | "slowlog" => {
+            "acl" | "client" | "cluster" | "config" | "debug" | "function" | "info" | "latency"
+            | "monitor" | "script" | "slowlog" => {
                 return server::server_command(self, spec.name, args);
             }
             "wait" => {
@@ -629,6 +638,7 @@ impl Turn<'_> {
             }
             Then::Pass => held::on_whether_it_reads(self, &plan.assemble(answers)),
             Then::Debug => self.complete(vec![debug::object(plan.assemble(answers))]),
+            Then::InSlot(in_slot) => self.complete(vec![in_slot.answer(plan.assemble(answers))]),
             Then::Watch(args) => {
                 let reply = self.session.watched.on_numbers(self.cx.keyspace(), args, plan.assemble(answers));
                 self.complete(vec![reply]);

@@ -10,6 +10,7 @@ mod geo;
 mod hashes;
 mod lists;
 mod made;
+mod server;
 mod sorted_sets;
 mod streams;
 mod values;
@@ -26,6 +27,7 @@ pub static TABLE: [CommandSpec; ROWS] = {
     count = place(&mut all, count, &geo::ROWS);
     count = place(&mut all, count, &hashes::ROWS);
     count = place(&mut all, count, &lists::ROWS);
+    count = place(&mut all, count, &server::ROWS);
     count = place(&mut all, count, &sorted_sets::ROWS);
     count = place(&mut all, count, &streams::ROWS);
     count = place(&mut all, count, &values::ROWS);
@@ -39,6 +41,7 @@ const ROWS: usize = OTHERS.len()
     + geo::ROWS.len()
     + hashes::ROWS.len()
     + lists::ROWS.len()
+    + server::ROWS.len()
     + sorted_sets::ROWS.len()
     + streams::ROWS.len()
     + values::ROWS.len();
@@ -87,7 +90,7 @@ const RUNS_SCRIPT: Flags = flags(&[
 const RUNS_READING: Flags = flags(&[Flags::READONLY, RUNS_SCRIPT]);
 
 /// All that have no file of their own.
-const OTHERS: [CommandSpec; 93] = [
+const OTHERS: [CommandSpec; 90] = [
     row("append", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("string", "2.0.0")
@@ -123,13 +126,6 @@ const OTHERS: [CommandSpec; 93] = [
         .subcommands(&["getname", "getredir", "help", "id", "info", "kill", "list", "no-evict", "no-touch", "reply", "setinfo", "setname", "trackinginfo", "unpause"])
         .says(
             "Name, list and close connections.",
-            "Answered by the session alone.",
-        ),
-    row("cluster", -2, flags(&[Flags::LOADING, Flags::STALE]), Route::Session)
-        .listed("cluster", "3.0.0")
-        .subcommands(&["countkeysinslot", "getkeysinslot", "help", "info", "keyslot", "links", "myid", "nodes", "shards", "slots"])
-        .says(
-            "Answer that the cluster protocol of Redis is disabled.",
             "Answered by the session alone.",
         ),
     row("command", -1, flags(&[Flags::LOADING, Flags::STALE]), Route::Session)
@@ -466,12 +462,6 @@ const OTHERS: [CommandSpec; 93] = [
             "Some key of the keyspace.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
         ),
-    row("readonly", 1, flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
-        .listed("cluster", "3.0.0")
-        .says("Refused: every node reads and writes.", "Answered by the session alone."),
-    row("readwrite", 1, flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
-        .listed("cluster", "3.0.0")
-        .says("Refused: every node reads and writes.", "Answered by the session alone."),
     row("rename", 3, flags(&[Flags::WRITE]), Route::Rename)
         .keys(1, 2, 1)
         .listed("generic", "1.0.0")

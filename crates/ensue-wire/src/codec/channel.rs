@@ -11,6 +11,7 @@ use ensue_types::SessionId;
 const KIND_CHANNEL: u8 = 1;
 const KIND_PATTERN: u8 = 2;
 const KIND_SHARD: u8 = 3;
+const KIND_MONITOR: u8 = 4;
 
 /// The least that an item of each list takes.
 const INTEREST_BYTES_MIN: usize = 1 + 4 + 4;
@@ -88,6 +89,7 @@ fn number(kind: ChannelKind) -> u8 {
         ChannelKind::Channel => KIND_CHANNEL,
         ChannelKind::Pattern => KIND_PATTERN,
         ChannelKind::Shard => KIND_SHARD,
+        ChannelKind::Monitor => KIND_MONITOR,
     }
 }
 
@@ -96,6 +98,7 @@ fn kind(r: &mut Reader<'_>) -> Result<ChannelKind, Malformed> {
         KIND_CHANNEL => Ok(ChannelKind::Channel),
         KIND_PATTERN => Ok(ChannelKind::Pattern),
         KIND_SHARD => Ok(ChannelKind::Shard),
+        KIND_MONITOR => Ok(ChannelKind::Monitor),
         value => Err(Malformed::UnknownKind { what: "kind of a channel", value }),
     }
 }

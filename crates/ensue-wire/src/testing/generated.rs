@@ -144,8 +144,14 @@ fn control() -> BoxedStrategy<Message> {
 }
 
 fn channels() -> BoxedStrategy<Message> {
-    let kind =
-        || prop_oneof![Just(ChannelKind::Channel), Just(ChannelKind::Pattern), Just(ChannelKind::Shard)];
+    let kind = || {
+        prop_oneof![
+            Just(ChannelKind::Channel),
+            Just(ChannelKind::Pattern),
+            Just(ChannelKind::Shard),
+            Just(ChannelKind::Monitor)
+        ]
+    };
     let interest =
         (kind(), string(), any::<u32>()).prop_map(|(kind, name, sessions)| Interest { kind, name, sessions });
     let past = vec((keyspace(), context()), 0..4);

@@ -42,6 +42,8 @@ pub(crate) struct Activity {
     pub(crate) reply_bytes: usize,
     /// Channels, patterns and shard channels that it subscribes to.
     pub(crate) subscriptions: [usize; 3],
+    /// It is told of every command.
+    pub(crate) monitors: bool,
     /// It waits for somebody else.
     pub(crate) waits: bool,
 }
@@ -77,6 +79,11 @@ impl Client {
     /// Where it comes from, and the version of the protocol that it speaks.
     pub(crate) fn origin(&self) -> (&str, ProtocolVersion) {
         (&self.address, self.version)
+    }
+
+    /// Where it has connected to.
+    pub(crate) fn local_address(&self) -> &str {
+        &self.local_address
     }
 
     /// Where it comes from.
@@ -236,6 +243,7 @@ pub(crate) fn reply_mode(args: &Args) -> Option<Muted> {
 /// The letters of what a client is doing.
 fn flags_of(activity: Activity) -> String {
     let letters = [
+        (activity.monitors, 'O'),
         (activity.multi.is_some(), 'x'),
         (activity.waits, 'b'),
         (activity.subscriptions.iter().any(|&count| count > 0), 'P'),

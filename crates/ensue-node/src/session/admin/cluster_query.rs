@@ -4,6 +4,7 @@
 
 use super::filter::Filter;
 use super::info::{self, Findings, Metrics};
+use super::latency;
 use super::order::Gathering;
 use crate::links;
 use crate::session::cx::Cx;
@@ -19,6 +20,8 @@ pub(crate) enum Purpose {
     /// These sections, in lower case; all if empty.
     Info(Vec<String>),
     ClientList(Filter),
+    /// `LATENCY HISTOGRAM` of these commands, in lower case; of all if empty.
+    Histogram(Vec<String>),
     /// `CONFIG RESETSTAT`.
     ResetStatistics,
     /// Every core does this.
@@ -61,11 +64,11 @@ impl ClusterQuery {
         let datacenter = topology.datacenter;
         let cores = topology.datacenters[usize::from(datacenter.0)].cores;
         let mut peers: Vec<Peer> = (0..cores).map(CoreId).map(Peer::Core).collect();
-        if let Purpose::Info(_) = purpose {
+        if let Purpose::Info(_) | Purpose::Histogram(_) = purpose {
             peers.extend((0..topology.partitions).map(PartitionId).map(Peer::Partition));
         }
         let core_query = match &purpose {
-            Purpose::Info(_) => CoreQuery::Metrics,
+            Purpose::Info(_) | Purpose::Histogram(_) => CoreQuery::Metrics,
             Purpose::ClientList(_) => CoreQuery::ClientList,
             Purpose::ResetStatistics => CoreQuery::ResetStatistics,
             Purpose::Order(words, _) => CoreQuery::Order(words.clone()),
@@ -153,6 +156,7 @@ impl ClusterQuery {
         }
         let ClusterQuery { purpose, mut metrics, silent, texts, .. } = *self;
         let text = match purpose {
+            Purpose::Histogram(names) => return Step::answer(latency::histogram(&metrics, &names)),
             Purpose::ResetStatistics if silent > 0 => return Step::answer(NOT_RESET),
             Purpose::ResetStatistics => return Step::answer(Reply::OK),
             Purpose::Order(..) if silent > 0 => return Step::answer(NOT_CARRIED_OUT),

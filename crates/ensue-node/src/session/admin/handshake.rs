@@ -4,9 +4,10 @@
 //! There is one user, `default`, with the password of the configuration or with none. Passwords are compared in a time
 //! that depends on the length of what the client sent and on nothing else.
 
-use super::client::{BAD_CLIENT_NAME, Client, is_name};
+use super::client::{Activity, BAD_CLIENT_NAME, Client, is_name};
 use super::info::REDIS_VERSION;
 use crate::NodeConfig;
+use crate::session::cx::Cx;
 use bytes::Bytes;
 use ensue_resp::{CommandError, ProtocolVersion, number};
 use ensue_types::{Args, Reply};
@@ -14,13 +15,18 @@ use std::hint::black_box;
 
 impl Client {
     /// `AUTH`.
-    pub(crate) fn auth(&mut self, config: &NodeConfig, args: &Args) -> Reply {
-        match &args[1..] {
-            [_] if config.password.is_none() => NO_PASSWORD_SET,
-            [password] => self.authenticate(config, b"default", password),
-            [user, password] => self.authenticate(config, user, password),
-            _ => CommandError::Syntax.reply(),
+    pub(crate) fn auth(&mut self, cx: &mut Cx<'_>, activity: Activity, args: &Args) -> Reply {
+        let config = &cx.core.config;
+        let (user, reply) = match &args[1..] {
+            [_] if config.password.is_none() => return NO_PASSWORD_SET,
+            [password] => (&b"default"[..], self.authenticate(config, b"default", password)),
+            [user, password] => (&user[..], self.authenticate(config, user, password)),
+            _ => return CommandError::Syntax.reply(),
+        };
+        if reply == WRONG_PASSWORD {
+            cx.core.denials.note(cx.now, "AUTH", user, self.line(cx.now, activity));
         }
+        reply
     }
 
     fn authenticate(&mut self, config: &NodeConfig, user: &[u8], password: &[u8]) -> Reply {
@@ -36,10 +42,16 @@ impl Client {
     }
 
     /// `HELLO`.
-    pub(crate) fn hello(&mut self, config: &NodeConfig, args: &Args) -> Reply {
-        match self.handshake(config, &args[1..]) {
+    pub(crate) fn hello(&mut self, cx: &mut Cx<'_>, activity: Activity, args: &Args) -> Reply {
+        match self.handshake(&cx.core.config, &args[1..]) {
             Ok(()) => self.greeting(),
-            Err(refusal) => refusal,
+            Err(refusal) => {
+                if refusal == WRONG_PASSWORD {
+                    let user = args.get(USER_OF_HELLO).map_or(&b""[..], |user| user);
+                    cx.core.denials.note(cx.now, "HELLO", user, self.line(cx.now, activity));
+                }
+                refusal
+            }
         }
     }
 
@@ -100,6 +112,9 @@ impl Client {
         ])
     }
 }
+
+/// Where most clients name the user; whoever names itself before is noted under its name.
+const USER_OF_HELLO: usize = 3;
 
 /// Compares without stopping at the first difference.
 fn same(given: &[u8], expected: &[u8]) -> bool {

@@ -316,6 +316,7 @@ impl Lines<'_> {
                 || name.starts_with("expires_")
                 || name.starts_with(statistics::COMMAND)
                 || name.starts_with(statistics::ERROR)
+                || name.starts_with(statistics::HISTOGRAM)
                 || matches!(
                     name.as_str(),
                     "connected_clients"

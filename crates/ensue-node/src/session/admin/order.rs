@@ -4,8 +4,10 @@
 
 use super::cluster_query::{ClusterQuery, Purpose};
 use super::filter::Kill;
+use super::latency;
 use crate::session::core_state::CoreState;
 use crate::session::cx::Cx;
+use crate::session::denials::UPDATED;
 use crate::session::parameters::Setting;
 use crate::session::pause::Paused;
 use crate::session::step::Step;
@@ -14,7 +16,7 @@ use ensue_resp::{CommandError, number};
 use ensue_types::{Args, Now, Reply, SessionId};
 
 /// How the answers of the cores become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Gathering {
     AllOk,
     /// How many connections were closed, the one that asks among them if it closes itself.
@@ -27,6 +29,12 @@ pub(crate) enum Gathering {
     Sum,
     /// So many entries with their times, of all together the latest; fewer than none is all.
     Latest(i64),
+    /// When commands took long.
+    Spikes(latency::View),
+    /// How many different names they have told.
+    Distinct,
+    /// So many entries of who was refused, of all together the latest.
+    Denials(i64),
 }
 
 impl Gathering {
@@ -37,7 +45,10 @@ impl Gathering {
             Gathering::AllOk => Reply::OK,
             Gathering::Any => Reply::Integer(sum.min(1)),
             Gathering::Sum => Reply::Integer(sum),
-            Gathering::Latest(count) => latest(replies, count),
+            Gathering::Latest(count) => latest_by(replies, count, begun_s),
+            Gathering::Spikes(view) => latency::gather(&view, (cx.now.wall_ms / 1_000) as i64, replies),
+            Gathering::Denials(count) => latest_by(replies, count, updated_ms),
+            Gathering::Distinct => latency::count_forgotten(replies),
             Gathering::Killed { itself, by_address } => {
                 if itself {
                     // When it has its answer.
@@ -99,6 +110,25 @@ pub(crate) fn unblock(cx: &mut Cx<'_>, words: &[Bytes]) -> Step<Box<ClusterQuery
     give(cx, "unblock", vec![words[0].clone(), Bytes::from(word)], Gathering::Any)
 }
 
+/// Has every core tell who was refused.
+pub(super) fn denials(cx: &mut Cx<'_>, count: i64) -> Step<Box<ClusterQuery>> {
+    give(cx, "denials-get", Vec::new(), Gathering::Denials(count))
+}
+
+pub(super) fn forget_denials(cx: &mut Cx<'_>) -> Step<Box<ClusterQuery>> {
+    give(cx, "denials-reset", Vec::new(), Gathering::AllOk)
+}
+
+/// Has every core tell when its commands took long.
+pub(super) fn latency(cx: &mut Cx<'_>, gathering: Gathering) -> Step<Box<ClusterQuery>> {
+    give(cx, "latency-get", Vec::new(), gathering)
+}
+
+/// Has every core forget that of these events, or of all.
+pub(super) fn reset_latency(cx: &mut Cx<'_>, events: &[Bytes]) -> Step<Box<ClusterQuery>> {
+    give(cx, "latency-reset", events.to_vec(), Gathering::Distinct)
+}
+
 /// `SLOWLOG`.
 pub(crate) fn slow_log(cx: &mut Cx<'_>, args: &Args) -> Step<Box<ClusterQuery>> {
     let wrong_arity = |name: &'static str| Step::answer(CommandError::wrong_arity(name).reply());
@@ -123,15 +153,30 @@ pub(crate) fn slow_log(cx: &mut Cx<'_>, args: &Args) -> Step<Box<ClusterQuery>> 
     }
 }
 
-/// Entries of all cores, the latest first.
-fn latest(replies: &[Reply], count: i64) -> Reply {
-    let time = |entry: &Reply| match entry {
-        Reply::Array(parts) => match parts.get(1) {
-            Some(Reply::Integer(time)) => *time,
-            _ => 0,
-        },
+/// When a slow command was, as its entry tells.
+fn begun_s(entry: &Reply) -> i64 {
+    match entry {
+        Reply::Array(parts) => parts.get(1).map_or(0, integer),
         _ => 0,
-    };
+    }
+}
+
+/// When somebody was refused last, as its entry tells.
+fn updated_ms(entry: &Reply) -> i64 {
+    match entry {
+        Reply::Map(fields) => {
+            fields.iter().find(|(name, _)| *name == Reply::bulk(UPDATED)).map_or(0, |(_, time)| integer(time))
+        }
+        _ => 0,
+    }
+}
+
+fn integer(reply: &Reply) -> i64 {
+    if let Reply::Integer(number) = reply { *number } else { 0 }
+}
+
+/// Entries of all cores, the latest first.
+fn latest_by(replies: &[Reply], count: i64, time: fn(&Reply) -> i64) -> Reply {
     let mut entries: Vec<Reply> = Vec::new();
     for reply in replies {
         if let Reply::Array(some) = reply {
@@ -196,6 +241,12 @@ pub(crate) fn carry_out(core: &mut CoreState, now: Now, words: &[Bytes]) -> Resu
         [name] if name[..] == b"slow-get"[..] => return Ok(core.slow_log.replies()),
         [name] if name[..] == b"slow-len"[..] => return Ok(Reply::Integer(core.slow_log.len() as i64)),
         [name] if name[..] == b"slow-reset"[..] => core.slow_log.clear(),
+        [name] if name[..] == b"denials-get"[..] => return Ok(core.denials.replies(now)),
+        [name] if name[..] == b"denials-reset"[..] => core.denials.clear(),
+        [name] if name[..] == b"latency-get"[..] => return Ok(core.latency.replies()),
+        [name, events @ ..] if name[..] == b"latency-reset"[..] => {
+            return Ok(core.latency.reset(&events.iter().map(text).collect::<Vec<_>>()));
+        }
         [name] if name[..] == b"unpause"[..] => {
             core.pause.end();
             return Err(OfSessions::Unpause);

@@ -1,6 +1,6 @@
 //! Subscriptions of sessions of other cores, as those cores report them, within the bounds of one core each.
 
-use super::{bytes_of, is_within_bounds, place};
+use super::{KINDS, bytes_of, is_within_bounds, place};
 use bytes::Bytes;
 use ensue_resp::glob;
 use ensue_types::DatacenterId;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// By name, which cores have how many subscribers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Elsewhere {
-    wanted: [BTreeMap<Bytes, BTreeMap<CoreName, u32>>; 3],
+    wanted: [BTreeMap<Bytes, BTreeMap<CoreName, u32>>; KINDS.len()],
     kept: BTreeMap<CoreName, Kept>,
 }
 
@@ -97,6 +97,11 @@ impl Elsewhere {
             patterns.filter(|(pattern, _)| glob::matches(pattern, channel)).for_each(|(_, cores)| add(cores));
         }
         targets.into_iter().collect()
+    }
+
+    /// Whether any session elsewhere subscribes to a name of this kind.
+    pub(super) fn has(&self, kind: ChannelKind) -> bool {
+        !self.wanted[place(kind)].is_empty()
     }
 
     /// The names of a kind to which a datacenter's cores subscribe.

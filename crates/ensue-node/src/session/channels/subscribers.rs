@@ -1,6 +1,6 @@
 //! The sessions of this core that subscribe, by name and by session, and the frames that a message makes for them.
 
-use super::{KINDS, bytes_of, place};
+use super::{KINDS, NAMED, bytes_of, place};
 use bytes::Bytes;
 use ensue_resp::{ProtocolVersion, encode, glob};
 use ensue_types::{Reply, SessionId};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Subscriptions of this core.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Subscribers {
-    by_name: [BTreeMap<Bytes, BTreeSet<SessionId>>; 3],
+    by_name: [BTreeMap<Bytes, BTreeSet<SessionId>>; KINDS.len()],
     by_session: BTreeMap<SessionId, Subscriber>,
     bytes: usize,
 }
@@ -18,7 +18,7 @@ pub(super) struct Subscribers {
 #[derive(Clone, Debug)]
 struct Subscriber {
     version: ProtocolVersion,
-    names: [BTreeSet<Bytes>; 3],
+    names: [BTreeSet<Bytes>; KINDS.len()],
 }
 
 impl Subscribers {
@@ -87,8 +87,15 @@ impl Subscribers {
         self.by_name[place(kind)].keys()
     }
 
+    /// Those that subscribe to something with a name.
     pub(super) fn clients(&self) -> usize {
-        self.by_session.len()
+        let subscribes = |one: &&Subscriber| NAMED.iter().any(|kind| !one.names[place(*kind)].is_empty());
+        self.by_session.values().filter(subscribes).count()
+    }
+
+    /// Whether any session subscribes to a name of this kind.
+    pub(super) fn has(&self, kind: ChannelKind) -> bool {
+        !self.by_name[place(kind)].is_empty()
     }
 
     pub(super) fn names(&self) -> usize {
@@ -136,6 +143,11 @@ impl Subscribers {
     ) -> Vec<(SessionId, Bytes)> {
         let mut frames = Vec::new();
         let bulk = |bytes: &Bytes| Reply::Bulk(bytes.clone());
+        if kind == ChannelKind::Monitor {
+            let sessions = self.by_name[place(kind)].get(channel).into_iter().flatten();
+            let line = Bytes::from([b"+", &payload[..], b"\r\n"].concat());
+            return sessions.map(|session| (*session, line.clone())).collect();
+        }
         if let Some(sessions) = self.by_name[place(kind)].get(channel) {
             let word = if kind == ChannelKind::Shard { "smessage" } else { "message" };
             self.add_frames(&mut frames, sessions, &[Reply::bulk(word), bulk(channel), bulk(payload)]);

@@ -17,9 +17,11 @@ pub(crate) fn answer(now: Now, spec: &CommandSpec, args: &Args) -> Reply {
         "time" => time(now),
         "command" => describe::command(args),
         "lolwut" => Reply::Verbatim("Redis ver. 7.2.4\n".into()),
-        "cluster" | "readonly" | "readwrite" => {
-            Reply::error("ERR This instance has cluster support disabled")
-        }
+        "readonly" | "readwrite" => Reply::OK,
+        "module" => module(args),
+        // To a client of Redis, whoever takes writes is a master; none follows it.
+        "role" => Reply::Array(vec![Reply::bulk("master"), Reply::Integer(0), Reply::Array(Vec::new())]),
+        "move" | "swapdb" => between_keyspaces(spec),
         // Only inside MULTI, whose watched keys EXEC has asked for.
         "unwatch" => Reply::OK,
         // Only inside MULTI, where it was checked to name the selected keyspace.
@@ -28,6 +30,35 @@ pub(crate) fn answer(now: Now, spec: &CommandSpec, args: &Args) -> Reply {
         "discard" => Reply::error("ERR DISCARD without MULTI"),
         _ => CommandError::unknown_command(args).reply(),
     }
+}
+
+/// `MODULE`: there are none.
+fn module(args: &Args) -> Reply {
+    match (args[1].to_ascii_lowercase().as_slice(), &args[2..]) {
+        (b"list", []) => Reply::Array(Vec::new()),
+        (b"help", []) => Reply::Array(MODULE_HELP.iter().map(|&line| Reply::Status(line.into())).collect()),
+        (b"load" | b"loadex" | b"unload", _) => Reply::error("ERR modules are not loaded by this server"),
+        (b"list", _) => CommandError::wrong_arity("module|list").reply(),
+        (b"help", _) => CommandError::wrong_arity("module|help").reply(),
+        _ => CommandError::unknown_subcommand("module", &args[1]).reply(),
+    }
+}
+
+const MODULE_HELP: [&str; 5] = [
+    "MODULE <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "LIST",
+    "    Return no modules: none can be loaded.",
+    "HELP",
+    "    Print this help.",
+];
+
+/// The answer to what would carry keys from one keyspace to another.
+fn between_keyspaces(spec: &CommandSpec) -> Reply {
+    let name = spec.name.to_uppercase();
+    let words = format!(
+        "ERR {name} is refused: each keyspace has a protocol and partitions of its own, and no key goes to another"
+    );
+    Reply::Error(words.into())
 }
 
 fn time(now: Now) -> Reply {

@@ -89,6 +89,8 @@ fn confirmation(cx: &Cx<'_>, word: &'static str, name: Reply, kind: ChannelKind)
 
 fn words(kind: ChannelKind) -> (&'static str, &'static str) {
     match kind {
+        // What begins and ends it; neither is confirmed as a subscription is.
+        ChannelKind::Monitor => ("monitor", "reset"),
         ChannelKind::Channel => ("subscribe", "unsubscribe"),
         ChannelKind::Pattern => ("psubscribe", "punsubscribe"),
         ChannelKind::Shard => ("ssubscribe", "sunsubscribe"),

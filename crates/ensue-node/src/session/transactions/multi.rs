@@ -32,7 +32,8 @@ pub(crate) struct Multi {
 #[derive(Debug)]
 pub(crate) enum InMulti {
     Answered(Reply),
-    Exec,
+    /// With its own words.
+    Exec(Args),
     Discard,
     /// An `EXEC` that cannot be read: it ends the transaction, too.
     Aborted(Reply),
@@ -80,7 +81,7 @@ impl Multi {
             };
         }
         match spec.name {
-            "exec" => InMulti::Exec,
+            "exec" => InMulti::Exec(args),
             "discard" => InMulti::Discard,
             "multi" => InMulti::Answered(Reply::error("ERR MULTI calls can not be nested")),
             "watch" => InMulti::Answered(Reply::error("ERR WATCH inside MULTI is not allowed")),
@@ -181,11 +182,15 @@ impl Multi {
 
 /// Whether a command that can be queued is a step of its own.
 fn is_alone(spec: &CommandSpec) -> bool {
-    let name = spec.name;
     matches!(spec.route, Route::Everywhere | Route::Rename)
-        || matches!(name, "client" | "config" | "function" | "info" | "pubsub" | "script" | "slowlog")
+        || ABOUT_THE_SERVER.contains(&spec.name)
         || is_publishing(spec)
 }
+
+const ABOUT_THE_SERVER: [&str; 11] = [
+    "acl", "client", "cluster", "config", "debug", "function", "info", "latency", "pubsub", "script",
+    "slowlog",
+];
 
 /// What is published follows the writes of its transaction.
 fn is_publishing(spec: &CommandSpec) -> bool {
@@ -219,7 +224,9 @@ fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply
         | (_, "ping" | "echo" | "time" | "unwatch") => {
             return None;
         }
-        (_, "cluster" | "command" | "lolwut" | "readonly" | "readwrite") => return None,
+        (_, "command" | "lolwut" | "module" | "move" | "readonly" | "readwrite" | "role" | "swapdb") => {
+            return None;
+        }
         _ if is_alone(spec) => return None,
         (_, "select") if contexts.named_by_select(args) == Some(contexts.selected()) => return None,
         (_, "select") => "a transaction stays within one keyspace",

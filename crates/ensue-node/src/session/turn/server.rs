@@ -2,10 +2,12 @@
 
 use super::Turn;
 use crate::session::admin::debug::Debugged;
-use crate::session::admin::{client, cluster_query, config, debug, order};
+use crate::session::admin::slots::Clustered;
+use crate::session::admin::{acl, client, cluster_query, config, debug, latency, order, slots};
 use crate::session::exchange::{Exchange, Then};
 use crate::session::pause::Paused;
 use crate::session::plan::{Plan, functions, scripts};
+use ensue_resp::CommandError;
 use ensue_types::{Args, Reply};
 
 /// A command about the server, its clients or what it knows of scripts.
@@ -23,6 +25,17 @@ pub(super) fn server_command(turn: &mut Turn<'_>, name: &str, args: &Args) {
                 return turn.follow(step);
             }
         },
+        "acl" => {
+            let step = acl::on_command(cx, args);
+            return turn.follow(step);
+        }
+        "cluster" => match slots::on_command(cx, session.client.local_address(), args) {
+            Clustered::Answered(reply) => Err(reply),
+            Clustered::Asks(plan, in_slot) => {
+                cx.requests.ask(1);
+                return turn.execute(plan, Then::InSlot(in_slot));
+            }
+        },
         "config" => {
             let step = config::on_command(cx, args);
             return turn.follow(step);
@@ -32,6 +45,14 @@ pub(super) fn server_command(turn: &mut Turn<'_>, name: &str, args: &Args) {
         "info" => {
             let step = cluster_query::info(cx, args);
             return turn.follow(step);
+        }
+        "latency" => {
+            let step = latency::on_command(cx, args);
+            return turn.follow(step);
+        }
+        "monitor" => {
+            cx.core.monitor(session.client.id(), session.client.version());
+            Err(Reply::OK)
         }
         "script" => scripts::admin(cx.core.partitions(), args),
         _ => {
@@ -53,6 +74,8 @@ fn debug_command(turn: &mut Turn<'_>, args: &Args) {
     let (cx, session) = (&mut turn.cx, &mut *turn.session);
     match debug::on_command(&cx.core.config.directives, session.client.origin(), args) {
         Debugged::Answered(reply) => turn.reply(&reply),
+        // What it answers is no element of an array.
+        Debugged::Raw(_) if session.exec.is_some() => turn.reply(&CommandError::Syntax.reply()),
         Debugged::Raw(bytes) => session.replies.push_raw(bytes),
         Debugged::Object(key) => {
             cx.requests.ask(1);
