@@ -107,8 +107,10 @@ pub fn get_keys(args: &[Bytes]) -> Result<Reply, CommandError> {
 /// `COMMAND GETKEYSANDFLAGS`: the same, and what the command does with them.
 pub fn get_keys_and_flags(args: &[Bytes]) -> Result<Reply, CommandError> {
     let spec = spec_of_keys(args)?;
-    let entry = |key: &Bytes| Reply::Array(vec![Reply::Bulk(key.clone()), words(key_flags(spec))]);
-    Ok(Reply::Array(command::keys(spec, args).map(entry).collect()))
+    let entry = |(place, key): (usize, &Bytes)| {
+        Reply::Array(vec![Reply::Bulk(key.clone()), words(flags_of_key(spec, place))])
+    };
+    Ok(Reply::Array(command::keys(spec, args).enumerate().map(entry).collect()))
 }
 
 /// The row of a whole command that has keys.
@@ -120,8 +122,9 @@ fn spec_of_keys(args: &[Bytes]) -> Result<&'static CommandSpec, CommandError> {
     if !command::check_arity(spec, args.len()) {
         return Err(CommandError::InvalidCommandArity);
     }
-    if spec.route == Route::Script && command::script_keys(args)?.is_empty() {
-        return Err(CommandError::NoKeyArguments);
+    if spec.route == Route::Script {
+        // It may do without keys, but not with a wrong number of them.
+        command::script_keys(args)?;
     }
     Ok(spec)
 }
@@ -345,6 +348,17 @@ fn key_specs(spec: &CommandSpec) -> Vec<Reply> {
         ("begin_search", map([("type", text("index")), ("spec", begin)])),
         ("find_keys", map([("type", text("range")), ("spec", range)])),
     ])]
+}
+
+/// The same of one key of several, by its place.
+fn flags_of_key(spec: &CommandSpec, place: usize) -> Vec<&'static str> {
+    match (spec.name, place) {
+        ("lmove" | "blmove" | "rpoplpush" | "brpoplpush", 0) => vec!["RW", "access", "delete"],
+        ("lmove" | "blmove" | "rpoplpush" | "brpoplpush", _) => vec!["RW", "insert"],
+        ("sort", 0) => vec!["RO", "access"],
+        ("sort", _) => vec!["OW", "update"],
+        _ => key_flags(spec).to_vec(),
+    }
 }
 
 fn key_flags(spec: &CommandSpec) -> [&'static str; 2] {

@@ -74,6 +74,13 @@ fn get_keys() {
     check("COMMAND GETKEYS MSET a 1 b 2", "*2 $1 a $1 b ");
     check("COMMAND GETKEYSANDFLAGS GET a", "*1 *2 $1 a ~2 +RO +access ");
     check("COMMAND GETKEYSANDFLAGS", "-ERR wrong number of arguments for 'command|getkeysandflags' command ");
+    check(
+        "COMMAND GETKEYSANDFLAGS LMOVE a b LEFT RIGHT",
+        "*2 *2 $1 a ~3 +RW +access +delete *2 $1 b ~2 +RW +insert ",
+    );
+    check("COMMAND GETKEYSANDFLAGS SORT a STORE b", "*2 *2 $1 a ~2 +RO +access *2 $1 b ~2 +OW +update ");
+    check("COMMAND GETKEYS EVAL x 0", "*0 ");
+    check("COMMAND GETKEYS EVAL x 2 a", "-ERR Number of keys can't be greater than number of args ");
     check("COMMAND GETKEYS NOPE a", "-ERR Invalid command specified ");
     check("COMMAND GETKEYS SCAN 0", "-ERR The command has no key arguments ");
     check("COMMAND GETKEYS GET a b", "-ERR Invalid number of arguments specified for command ");
