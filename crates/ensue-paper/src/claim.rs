@@ -4,7 +4,8 @@
 //! if ours lies on the same side of 1, and the factor if it is at most [`FACTOR`] times more or less. Where it gives
 //! words alone, the direction is all there is. A number that depends on the paper's machines is shown and not judged.
 
-use crate::record::{Panel, Verdict};
+use crate::papers;
+use crate::record::{FigureRecord, Panel};
 
 /// A paper's number and ours are alike within this factor.
 pub const FACTOR: f64 = 1.5;
@@ -59,6 +60,25 @@ pub enum Expected {
     AtLeast(f64),
 }
 
+/// A statement of the paper beside what was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    pub words: &'static str,
+    pub paper: String,
+    pub ours: Option<f64>,
+    /// Whether they hold; nothing where they are not judged.
+    pub direction: Option<bool>,
+    pub factor: Option<bool>,
+}
+
+/// What the paper says of a figure today, judged by what was measured whenever that was.
+pub fn verdicts(record: &FigureRecord) -> Vec<Verdict> {
+    let figures = papers::find(&record.paper, Some(&record.name)).unwrap_or_default();
+    let figure = figures.into_iter().find(|(_, figure)| figure.name == record.name);
+    let claims = figure.map_or(&[][..], |(_, figure)| figure.claims);
+    claims.iter().map(|claim| claim.verdict(&record.panels)).collect()
+}
+
 impl Claim {
     /// Judges it by the panels of its figure; nothing is judged where a number is missing.
     pub fn verdict(&self, panels: &[Panel]) -> Verdict {
@@ -72,7 +92,7 @@ impl Claim {
         };
         let judged = ours.map(|ours| self.expected.judge(ours));
         let (direction, factor) = judged.unwrap_or((None, None));
-        Verdict { words: self.words.into(), paper, ours, direction, factor }
+        Verdict { words: self.words, paper, ours, direction, factor }
     }
 }
 

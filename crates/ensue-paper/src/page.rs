@@ -1,8 +1,8 @@
 //! Records as people read them: a figure as text, all of them as one page, each as a picture.
 
-use crate::claim::number_text;
+use crate::claim::{Verdict, number_text, verdicts};
 use crate::papers::PAPERS;
-use crate::record::{FigureRecord, Line, Panel, Records, Verdict};
+use crate::record::{FigureRecord, Line, Panel, Records};
 use ensue_plot::{COLOURS, draw};
 use std::fmt::Write;
 
@@ -21,8 +21,8 @@ pub fn figure(record: &FigureRecord) -> String {
 fn body(record: &FigureRecord, out: &mut String) {
     let here = if record.here.is_empty() { String::new() } else { format!(" Here: {}.", record.here) };
     put(out, &format!("By {}.{here} {}\n", record.instrument, record.made));
-    if !record.verdicts.is_empty() {
-        let rows: Vec<Vec<String>> = record.verdicts.iter().map(Verdict::cells).collect();
+    let rows: Vec<Vec<String>> = verdicts(record).iter().map(Verdict::cells).collect();
+    if !rows.is_empty() {
         put(out, &table(&["the paper says", "paper", "ours", "direction", "factor"], &rows));
     }
     for panel in &record.panels {
@@ -39,7 +39,7 @@ pub fn page(records: &Records) -> String {
     let mut out = format!(
         "# The papers' figures, repeated\n\n    ensue bench paper all --record docs/figures\n\n{HEAD}\n"
     );
-    let judged: Vec<&Verdict> = records.figures.iter().flat_map(|record| &record.verdicts).collect();
+    let judged: Vec<Verdict> = records.figures.iter().flat_map(verdicts).collect();
     let count = |of: fn(&Verdict) -> Option<bool>, is: bool| {
         judged.iter().filter(|verdict| of(verdict) == Some(is)).count()
     };
@@ -60,9 +60,9 @@ pub fn page(records: &Records) -> String {
     }
     put(&mut out, "## What does not hold\n");
     for record in &records.figures {
-        for verdict in record.verdicts.iter().filter(|verdict| verdict.fails()) {
+        for verdict in verdicts(record).iter().filter(|verdict| verdict.fails()) {
             let ours = verdict.ours.map_or("-".into(), number_text);
-            let (figure, words) = (format!("{} {}", record.paper, record.name), &verdict.words);
+            let (figure, words) = (format!("{} {}", record.paper, record.name), verdict.words);
             put(&mut out, &format!("- **{figure}**: {words}: paper {}, ours {ours}", verdict.paper));
         }
     }
@@ -178,7 +178,7 @@ impl Verdict {
             None => "",
         };
         vec![
-            self.words.clone(),
+            self.words.into(),
             self.paper.clone(),
             self.ours.map(number_text).unwrap_or_default(),
             mark(self.direction).into(),

@@ -1,4 +1,5 @@
-//! What a figure has shown, as data that is kept: pages are made of records, also of those of earlier runs.
+//! What a figure has shown, as data that is kept: pages are made of records, also of those of earlier runs. What the
+//! paper says of it is not kept: statements are judged whenever a page is made (`claim.rs`).
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +22,6 @@ pub struct FigureRecord {
     pub made: String,
     pub axis: String,
     pub panels: Vec<Panel>,
-    pub verdicts: Vec<Verdict>,
 }
 
 /// One metric over the points, a line each.
@@ -46,17 +46,6 @@ pub struct Spread {
     pub median: f64,
     pub least: f64,
     pub most: f64,
-}
-
-/// A statement of the paper beside what was measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
-    pub words: String,
-    pub paper: String,
-    pub ours: Option<f64>,
-    /// Whether they hold; nothing where they are not judged.
-    pub direction: Option<bool>,
-    pub factor: Option<bool>,
 }
 
 impl Spread {

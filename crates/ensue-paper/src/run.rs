@@ -1,7 +1,5 @@
-//! The one runner: every line at every point of a figure, round by round, and what that makes of the paper's
-//! statements.
+//! The one runner: every line at every point of a figure, round by round.
 
-use crate::claim::Claim;
 use crate::figure::{Experiment, Figure, Metric, Sweep};
 use crate::instrument::processes::Processes;
 use crate::instrument::{Effort, InstrumentError, branches, simulated, sites};
@@ -50,7 +48,6 @@ pub fn run(
             through(sweep, metrics, effort, effort.rounds, one, progress)?
         }
     };
-    let verdicts = figure.claims.iter().map(|claim: &Claim| claim.verdict(&panels)).collect();
     Ok(FigureRecord {
         paper: paper.name.into(),
         name: figure.name.into(),
@@ -61,7 +58,6 @@ pub fn run(
         made: made.into(),
         axis: figure.experiment.axis().into(),
         panels,
-        verdicts,
     })
 }
 

@@ -204,6 +204,11 @@ fn records_outlive_a_run_and_make_a_page() {
     assert!(page.contains("### tardis F12") && page.contains("Again."), "{page}");
     assert!(page.contains("Not run yet: cops T2,") && !page.contains("tardis F12,"), "{page}");
     assert!(page.contains("| it scales linearly with the number of sites"), "{page}");
+    // What is judged is what was measured, also if an earlier run was judged otherwise.
+    let measured = &mut records.figures[1].panels[0].lines[0].values;
+    *measured.last_mut().unwrap() = measured[0];
+    let judged = page::page(&records);
+    assert!(judged.contains("**tardis F12**: it scales linearly") && !page.contains("**tardis F12**"), "{judged}");
     assert!(page::picture(&records.figures[1]).ends_with("</svg>\n"));
     assert!(page::figure(&records.figures[1]).contains("transactions a virtual second, 1/s"));
 }
