@@ -1,7 +1,7 @@
 //! Records as people read them: a figure as text, all of them as one page, each as a picture.
 
 use crate::claim::{Verdict, number_text, verdicts};
-use crate::papers::PAPERS;
+use crate::papers::{CAUSES, PAPERS};
 use crate::record::{FigureRecord, Line, Panel, Records};
 use ensue_plot::{COLOURS, draw};
 use std::fmt::Write;
@@ -63,9 +63,11 @@ pub fn page(records: &Records) -> String {
         for verdict in verdicts(record).iter().filter(|verdict| verdict.fails()) {
             let ours = verdict.ours.map_or("-".into(), number_text);
             let (figure, words) = (format!("{} {}", record.paper, record.name), verdict.words);
-            put(&mut out, &format!("- **{figure}**: {words}: paper {}, ours {ours}", verdict.paper));
+            let what = if verdict.direction == Some(false) { "direction" } else { "factor" };
+            put(&mut out, &format!("- **{figure}**, {what}: {words}: paper {}, ours {ours}", verdict.paper));
         }
     }
+    put(&mut out, &causes(records));
     for paper in PAPERS {
         let mut figures = records.figures.iter().filter(|record| record.paper == paper.name).peekable();
         if figures.peek().is_none() {
@@ -85,6 +87,18 @@ pub fn page(records: &Records) -> String {
         }
     }
     out
+}
+
+/// What experiments have shown of why statements about the recorded figures fail.
+fn causes(records: &Records) -> String {
+    let fails = |record: &&FigureRecord| verdicts(record).iter().any(Verdict::fails);
+    let mut out = String::new();
+    for record in records.figures.iter().filter(fails) {
+        let of_it =
+            CAUSES.iter().filter(|(paper, figure, _)| (*paper, *figure) == (&record.paper, &record.name));
+        of_it.for_each(|(paper, figure, why)| put(&mut out, &format!("Why, of {paper} {figure}: {why}\n")));
+    }
+    if out.is_empty() { out } else { format!("\n{}", out.trim_end()) }
 }
 
 /// Figures of which there is no record.

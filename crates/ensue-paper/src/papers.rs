@@ -22,6 +22,15 @@ pub struct Paper {
 pub const PAPERS: [Paper; 6] =
     [cops::PAPER, eiger::PAPER, orbe::PAPER, pocc::PAPER, tardis::PAPER, beyond::PAPER];
 
+/// Why a figure does not show what its paper says, where an experiment has set one cause apart.
+pub const CAUSES: [(&str, &str, &str); 1] = [(
+    "beyond",
+    "S2",
+    "S1 is the same worlds but for the keys, which are on the client's own partition, and keeps nine tenths. What is lost \
+     here is lost from 1 to 4 partitions, where three of four operations begin to cross cores, each with a message of its \
+     own and one back.",
+)];
+
 /// The paper and the figures that these words name, `all` of either; an error says what there is.
 pub fn find(paper: &str, figure: Option<&str>) -> Result<Vec<(&'static Paper, &'static Figure)>, String> {
     let papers = PAPERS.iter().filter(|known| paper == "all" || known.name == paper);

@@ -185,6 +185,17 @@ fn work_that_has_a_price_makes_throughput_mean_something() {
     assert!(rate > 0.0 && (simulated::RATE.of)(&free).unwrap() > rate);
 }
 
+/// Of each partition, this share of what one alone does.
+fn scaled(share: f64) -> Vec<Panel> {
+    let line = |name: &str| Line {
+        name: name.into(),
+        values: [1.0, share, share].into_iter().map(|rate| Spread::of([rate])).collect(),
+    };
+    let points = ["1", "16", "128"].map(String::from).into();
+    let lines = vec![line("eventual"), line("eiger")];
+    vec![Panel { metric: simulated::PER_PARTITION.name.into(), unit: "1/s".into(), points, lines }]
+}
+
 #[test]
 fn records_outlive_a_run_and_make_a_page() {
     let record = ran("tardis", "F12");
@@ -208,7 +219,19 @@ fn records_outlive_a_run_and_make_a_page() {
     let measured = &mut records.figures[1].panels[0].lines[0].values;
     *measured.last_mut().unwrap() = measured[0];
     let judged = page::page(&records);
-    assert!(judged.contains("**tardis F12**: it scales linearly") && !page.contains("**tardis F12**"), "{judged}");
+    assert!(
+        judged.contains("**tardis F12**, direction: it scales linearly") && !page.contains("**tardis F12**"),
+        "{judged}"
+    );
+    let slow = FigureRecord {
+        paper: "beyond".into(),
+        name: "S2".into(),
+        panels: scaled(0.5),
+        ..records.figures[1].clone()
+    };
+    let fast = FigureRecord { panels: scaled(1.0), ..slow.clone() };
+    let page_of = |record: FigureRecord| page::page(&Records { figures: vec![record] });
+    assert!(page_of(slow).contains("Why, of beyond S2: ") && !page_of(fast).contains("Why, of"));
     assert!(page::picture(&records.figures[1]).ends_with("</svg>\n"));
     assert!(page::figure(&records.figures[1]).contains("transactions a virtual second, 1/s"));
 }
