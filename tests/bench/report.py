@@ -27,7 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 
 import redis  # noqa: E402
-from cluster import Cluster, binary, free_base, wait_until  # noqa: E402
+from cluster import Cluster, binary, wait_until  # noqa: E402
+from ports import Ports  # noqa: E402
 
 CLIENTS = 50
 VALUE_BYTES = 64
@@ -52,7 +53,8 @@ def told(words):
 @contextlib.contextmanager
 def redis_server(directory):
     """Debian's server, with a log that is synced every second, as Ensue's is."""
-    port = free_base()
+    ports = Ports()
+    port = ports.first
     folder = pathlib.Path(tempfile.mkdtemp(prefix="redis-", dir=directory))
     words = ["redis-server", "--port", port, "--dir", folder, "--appendonly", "yes"]
     words += ["--appendfsync", "everysec", "--save", "", "--daemonize", "no"]
@@ -64,6 +66,7 @@ def redis_server(directory):
     finally:
         process.terminate()
         process.wait(20)
+        ports.close()
 
 
 @contextlib.contextmanager
@@ -84,7 +87,8 @@ def ensue_dev(directory, **shape):
 @contextlib.contextmanager
 def ensue_server(directory, partitions, cores):
     """One datacenter, started as it would be in production."""
-    port = free_base()
+    ports = Ports()
+    port = ports.first
     folder = pathlib.Path(tempfile.mkdtemp(prefix="ensue-", dir=directory))
     words = [binary(), "server", "--port", port, "--dir", folder, "--appendfsync", "everysec"]
     words += ["--partitions", partitions, "--cores", cores]
@@ -100,6 +104,7 @@ def ensue_server(directory, partitions, cores):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        ports.close()
 
 
 def wait_for_ping(port, process, log):
