@@ -22,6 +22,7 @@ pub struct Kept {
     versions_come: usize,
     spent: usize,
     expiries: usize,
+    written: usize,
 }
 
 impl Keyspace {
@@ -40,12 +41,14 @@ impl Keyspace {
             versions_come: self.versions_come,
             spent: self.spent.len(),
             expiries: self.expiries.len(),
+            written: self.written.len(),
         }
     }
 
     /// Makes a location as it was kept.
     pub fn take_back(&mut self, kept: Kept) {
-        let Kept { key, column, cell, since, versions_come, spent, expiries } = kept;
+        let Kept { key, column, cell, since, versions_come, spent, expiries, written } = kept;
+        self.written.truncate(written);
         let Some(slot) = self.slot_of(&key) else { return };
         let row = self.whole(slot);
         let before = row.counted(&column).unwrap_or_default();

@@ -74,6 +74,15 @@ impl WrittenLog {
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.written.len()
+    }
+
+    /// What was noted after so many has been taken back.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.written.truncate(len);
+    }
+
     fn push(&mut self, key: Option<Bytes>, write: &Write, change: Happened) {
         let (datacenter, time) = (write.stamp.datacenter, write.stamp.time);
         self.written.push(Written { key, datacenter, time, change, event: None, writer: self.writer });

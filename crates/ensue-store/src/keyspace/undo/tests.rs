@@ -98,6 +98,7 @@ proptest! {
         }
         rows.take_versions_come();
         let as_it_was = image(&rows);
+        rows.note_written(true);
         let write = write(time, false);
         let mut kept = Vec::new();
         for draft in taken_back {
