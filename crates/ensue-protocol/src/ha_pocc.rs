@@ -60,7 +60,14 @@ impl HaPocc {
             pocc::FLOOR_INTERVALS * options.stabilization_ms,
             options.block_ms.min(vector::patience_ms(&options)),
         );
-        HaPocc { profile: REGISTRATION.profile(Needs { vectors_in_one_partition: true, ..needs }), options }
+        HaPocc {
+            profile: REGISTRATION.profile(Needs {
+                vectors_in_one_partition: true,
+                hides_own_writes: true,
+                ..needs
+            }),
+            options,
+        }
     }
 
     /// A stable session becomes optimistic again when nothing that it had, or has, would make it wait.

@@ -54,6 +54,8 @@ pub struct Needs {
     pub asks_coordinator: bool,
     /// Versions overwritten while a read transaction runs are kept for its second round.
     pub second_rounds: bool,
+    /// What a session has written may be hidden from others of its datacenter until it is stable.
+    pub hides_own_writes: bool,
     /// What a partition shows at one moment is no snapshot: several of its keys are read at a snapshot vector, too.
     pub vectors_in_one_partition: bool,
     /// How long, in milliseconds, a read may wait.

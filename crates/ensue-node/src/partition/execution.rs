@@ -91,7 +91,7 @@ impl Executor<'_> {
             }
             (Address::Core { core, .. }, Message::ReportChanges { wanted }) => {
                 let times = &self.others.stable_time.times;
-                self.reads.changes.on_wanted(self.keyspaces, times, core, wanted);
+                self.reads.changes.on_wanted(self.cx, self.keyspaces, times, core, wanted);
             }
             (_, Message::AskTime) => self.others.send_heartbeat(self.cx, from.datacenter()),
             (_, Message::Heartbeat { end }) => self.others.on_heartbeat(from.datacenter(), end, time),
@@ -126,9 +126,11 @@ impl Executor<'_> {
             let now = self.cx.promise();
             let stability = times.stability(self.cx, now);
             let is_merged = !self.keyspaces.keyspace(keyspace).keeps_versions();
-            let is_stable = times.stable().at(written.datacenter) >= written.time
-                || !Rule::ChangesAreToldWhenSeen.holds();
-            let seen = match written.datacenter == self.cx.datacenter || is_merged || is_stable {
+            let is_shown =
+                times.shown_to_all(self.cx) >= written.time || !Rule::ChangesAreToldWhenSeen.holds();
+            let is_ours = written.datacenter == self.cx.datacenter
+                && !self.cx.protocol(keyspace).needs().hides_own_writes;
+            let seen = match is_ours || is_merged || is_shown {
                 true => SeenBy::All,
                 false => match self.cx.protocol(keyspace).choose(&mut Causes::default(), &stability) {
                     Choice::Newest | Choice::NewestIfWhole(_) => SeenBy::Some,
@@ -137,6 +139,6 @@ impl Executor<'_> {
             };
             self.reads.changes.on_written(self.cx, keyspace, written, seen);
         }
-        self.reads.changes.on_stable(self.cx, self.others.stable_time.times.stable());
+        self.reads.changes.on_stable(self.cx, &self.others.stable_time.times);
     }
 }

@@ -154,7 +154,7 @@ impl Executor<'_> {
         self.reads.pops.forget_withdrawn_of(core);
         if let Address::Core { core, .. } = core {
             let times = &self.others.stable_time.times;
-            self.reads.changes.on_wanted(self.keyspaces, times, core, false);
+            self.reads.changes.on_wanted(self.cx, self.keyspaces, times, core, false);
         }
         for id in self.reads.pops.of_core(core) {
             self.take_pop(id);

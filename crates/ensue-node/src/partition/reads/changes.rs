@@ -1,8 +1,8 @@
 //! Which cores of this datacenter are told what is written to rows, and what they are to be told later.
 //!
 //! A change is told when readers can see it. What this datacenter writes is visible at once. What others write is
-//! visible when it is merged, but in keyspaces with versions when it is stable: until then it waits here. Where some
-//! readers see it before, it is told twice. The
+//! visible when it is merged, but in keyspaces with versions when it is stable, and what it depends on, too: until then
+//! it waits here. Where some readers may see it before, it is told twice. The
 //! answers to reads and the news go to a core one behind the other, so that whoever caches what it has read learns of
 //! every later write.
 
@@ -20,9 +20,12 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default)]
 pub(in crate::partition) struct Changes {
     listeners: BTreeSet<CoreId>,
-    /// By whom and when it was written.
+    /// What is not stable, by whom and when it was written.
     hidden: BTreeMap<(DatacenterId, LogicalTime), Vec<(KeyspaceId, Written)>>,
-    hidden_count: usize,
+    /// What is stable and was told, and may depend on what is not, by when it was written.
+    doubtful: BTreeMap<LogicalTime, Vec<(KeyspaceId, Written)>>,
+    /// How many are in both.
+    count: usize,
 }
 
 /// Who sees a change.
@@ -45,6 +48,7 @@ impl Changes {
     /// A core wants to be told, or does no longer.
     pub(in crate::partition) fn on_wanted(
         &mut self,
+        cx: &Cx,
         rows: &mut Keyspaces,
         times: &Times,
         core: CoreId,
@@ -57,7 +61,7 @@ impl Changes {
         };
         rows.note_written(self.is_wanted());
         match self.is_wanted() {
-            true if !was_wanted => self.hide_what_has_come(rows, times),
+            true if !was_wanted => self.hide_what_has_come(cx, rows, times),
             true => {}
             false => *self = Changes::default(),
         }
@@ -65,16 +69,16 @@ impl Changes {
 
     /// What has come and is not stable was not noted, since nobody wanted to be told: when it is, everything counts as
     /// changed.
-    fn hide_what_has_come(&mut self, rows: &Keyspaces, times: &Times) {
+    fn hide_what_has_come(&mut self, cx: &Cx, rows: &Keyspaces, times: &Times) {
         let versioned = (0..).map(KeyspaceId).zip(rows.each()).find(|(_, rows)| rows.keeps_versions());
         let Some((keyspace, _)) = versioned else { return };
-        for (datacenter, time) in times.received().entries() {
-            if time > times.stable().at(datacenter) {
+        let hides_own_writes = cx.protocols.iter().any(|protocol| protocol.needs().hides_own_writes);
+        let own = hides_own_writes.then(|| (cx.datacenter, cx.clock.latest()));
+        for (datacenter, time) in times.received().entries().chain(own) {
+            if time > times.shown_to_all(cx) {
                 let change = Happened::Everything;
-                self.hide(
-                    keyspace,
-                    Written { key: None, datacenter, time, change, event: None, writer: None },
-                );
+                let everything = Written { key: None, datacenter, time, change, event: None, writer: None };
+                self.hide(cx, keyspace, everything);
             }
         }
     }
@@ -95,12 +99,24 @@ impl Changes {
             written.event = Some("");
         }
         if seen != SeenBy::All {
-            self.hide(keyspace, written);
+            self.hide(cx, keyspace, written);
         }
     }
 
-    /// Tells of what all readers see by now.
-    pub(in crate::partition) fn on_stable(&mut self, cx: &mut Cx, stable: &TimeVector) {
+    /// Tells of what readers see by now.
+    pub(in crate::partition) fn on_stable(&mut self, cx: &mut Cx, times: &Times) {
+        let shown_to_all = times.shown_to_all(cx);
+        self.tell_the_stable(cx, times.stable(), shown_to_all);
+        while let Some(first) = self.doubtful.first_entry().filter(|first| *first.key() <= shown_to_all) {
+            for (keyspace, written) in first.remove() {
+                self.count -= 1;
+                self.send(cx, keyspace, &written);
+            }
+        }
+    }
+
+    /// Most readers see what is stable. What it depends on may not be: then some do not, and are told again.
+    fn tell_the_stable(&mut self, cx: &mut Cx, stable: &TimeVector, shown_to_all: LogicalTime) {
         let mut from = (DatacenterId(0), LogicalTime::ZERO);
         // Each datacenter's come in the order of their times, so the first that is hidden hides the others.
         while let Some(&(datacenter, time)) = self.hidden.range(from..).next().map(|(place, _)| place) {
@@ -109,25 +125,38 @@ impl Changes {
                 from = (DatacenterId(next), LogicalTime::ZERO);
                 continue;
             }
-            for (keyspace, written) in self.hidden.remove(&(datacenter, time)).unwrap_or_default() {
-                self.hidden_count -= 1;
+            for (keyspace, mut written) in self.hidden.remove(&(datacenter, time)).unwrap_or_default() {
                 self.send(cx, keyspace, &written);
+                if time <= shown_to_all {
+                    self.count -= 1;
+                    continue;
+                }
+                written.event = Some("");
+                self.doubtful.entry(time).or_default().push((keyspace, written));
             }
         }
     }
 
-    fn hide(&mut self, keyspace: KeyspaceId, written: Written) {
+    fn hide(&mut self, cx: &Cx, keyspace: KeyspaceId, written: Written) {
         let mut written = written;
-        if self.hidden_count >= HIDDEN_MAX {
+        if self.count >= HIDDEN_MAX {
             // The latest of all stands for all: it is visible last.
-            let last = self.hidden.keys().map(|(_, time)| *time).max().unwrap_or_default();
+            let doubtful = self.doubtful.last_key_value().map(|(time, _)| *time);
+            let last = self.hidden.keys().map(|(_, time)| *time).chain(doubtful).max().unwrap_or_default();
             self.hidden.clear();
-            self.hidden_count = 0;
+            self.doubtful.clear();
+            self.count = 0;
             written = Written { key: None, change: Happened::Everything, event: None, ..written };
             written.time = written.time.max(last);
         }
-        self.hidden_count += 1;
-        self.hidden.entry((written.datacenter, written.time)).or_default().push((keyspace, written));
+        self.count += 1;
+        match written.datacenter == cx.datacenter {
+            // It is here; what it depends on may not be.
+            true => self.doubtful.entry(written.time).or_default().push((keyspace, written)),
+            false => {
+                self.hidden.entry((written.datacenter, written.time)).or_default().push((keyspace, written))
+            }
+        }
     }
 
     fn send(&self, cx: &mut Cx, keyspace: KeyspaceId, written: &Written) {

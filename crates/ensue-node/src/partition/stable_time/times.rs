@@ -255,6 +255,12 @@ impl Times {
         self.latest_logged.1 = self.latest_logged.1.max(time);
     }
 
+    /// The stamp up to which every new reader sees everything: what a write depends on has a lower stamp, and may be of
+    /// the datacenter that is furthest behind.
+    pub(in crate::partition) fn shown_to_all(&self, cx: &Cx) -> LogicalTime {
+        least(cx, &self.stable)
+    }
+
     /// The stamp up to which every view of a write shows everything, after a restart from this log, too: dependencies
     /// have lower stamps than what depends on them, so it is the lowest of the stable times.
     pub(in crate::partition) fn logged_shown(&self, cx: &Cx) -> LogicalTime {
