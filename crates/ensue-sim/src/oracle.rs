@@ -81,6 +81,7 @@ pub mod property {
     pub const TAKEN_BACK: &str = "P19 what was said to be durable, received or over is taken back";
     pub const TOMBSTONES: &str = "P18 tombstones stay for ever";
     pub const DISCARDED: &str = "survivors do not discard the same updates of a dead datacenter";
+    pub const COUNTED: &str = "keys are counted, listed or scanned wrong";
     pub const CACHES: &str = "a cache keeps an old value and was told of no change";
     pub const AT_HOME: &str = "a command on a key with a home happened twice, or in two places";
     pub const PROTOCOL: &str = "the server breaks the Redis protocol";

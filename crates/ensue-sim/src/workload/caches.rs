@@ -7,6 +7,7 @@
 //! what its datacenter answers. A change that is not told, or told before readers see it, leaves an old value behind.
 
 use super::Workload;
+use super::model::normal;
 use crate::oracle::{Final, Violation, property};
 use crate::random::Random;
 use crate::resp::{self, Answer, Answers};
@@ -33,13 +34,14 @@ struct Cache {
     datacenter: DatacenterId,
     site: Site,
     random: Random,
-    names: Vec<String>,
+    /// What it reads: commands, each of one key.
+    reads: Vec<String>,
     /// Hears of changes.
     ear: Option<ConnectionId>,
     heard: Answers,
     reader: Option<ConnectionId>,
     answers: Answers,
-    /// What the reader has asked for: nothing is tracking itself; a key, and whether it changed meanwhile.
+    /// What the reader has asked for: nothing is tracking itself; a command, and whether its key changed meanwhile.
     asked: VecDeque<Option<(String, bool)>>,
     kept: BTreeMap<String, Answer>,
 }
@@ -53,13 +55,11 @@ impl Caches {
                 let mut random = Random::stream(options.seed, &format!("cache {place}"));
                 let core = CoreId(random.below(u64::from(options.shape.cores)) as u16);
                 let datacenter = DatacenterId(place as u8);
-                let keys = options.workload.keys;
-                let names = ["r", "d"].iter().flat_map(|class| (0..keys).map(move |k| format!("{class}{k}")));
                 caches.push(Cache {
                     datacenter,
                     site: options.shape.site(datacenter, core),
                     random,
-                    names: names.collect(),
+                    reads: reads(options.workload.keys),
                     ear: None,
                     heard: Answers::default(),
                     reader: None,
@@ -79,12 +79,11 @@ impl Caches {
     pub(super) fn judge(&self, finals: &[Final]) -> Result<(), Violation> {
         for cache in &self.caches {
             let Some(last) = finals.iter().find(|last| last.datacenter == cache.datacenter) else { continue };
-            for (name, kept) in &cache.kept {
-                let text = format!("GET {name}");
-                let shown = last.answers.iter().find(|(asked, _)| *asked == text);
+            for (read, kept) in &cache.kept {
+                let shown = last.answers.iter().find(|(asked, _)| asked == read);
                 if let Some((_, shown)) = shown.filter(|(_, shown)| *shown != kept.to_string()) {
                     let words = format!(
-                        "a cache in {} keeps {name} = {kept} and was told of no change; readers see {shown}",
+                        "a cache in {} keeps {read} = {kept} and was told of no change; readers see {shown}",
                         cache.datacenter
                     );
                     return Err(Violation::new(property::CACHES, words));
@@ -95,11 +94,31 @@ impl Caches {
     }
 }
 
+/// Rows of every kind, as they are read at the end.
+fn reads(keys: usize) -> Vec<String> {
+    let texts = ["r", "d"].iter().flat_map(|class| (0..keys).map(move |k| format!("GET {class}{k}")));
+    let others = ["HGETALL h", "SMEMBERS s", "ZRANGE z", "LRANGE q", "XRANGE st"];
+    let rest = |read: &str| match read.split(' ').next() {
+        Some("ZRANGE") => " 0 -1 WITHSCORES",
+        Some("LRANGE") => " 0 -1",
+        Some("XRANGE") => " - +",
+        _ => "",
+    };
+    let others = others.iter().flat_map(|read| [0, 1].map(|k| format!("{read}{k}{}", rest(read))));
+    texts.chain(others).collect()
+}
+
+/// The key that a command reads.
+fn key_of(read: &str) -> Option<&str> {
+    read.split(' ').nth(1)
+}
+
 impl Cache {
     fn forget(&mut self, name: Option<&str>) {
-        self.kept.retain(|kept, _| name.is_some_and(|name| name != kept));
-        for (asked, changed) in self.asked.iter_mut().flatten() {
-            *changed |= name.is_none_or(|name| name == asked);
+        let has_changed = |read: &str| name.is_none() || key_of(read) == name;
+        self.kept.retain(|read, _| !has_changed(read));
+        for (read, changed) in self.asked.iter_mut().flatten() {
+            *changed |= has_changed(read);
         }
     }
 
@@ -121,11 +140,11 @@ impl Cache {
     }
 
     fn ask(&mut self, world: &mut World) {
-        let missing: Vec<&String> = self.names.iter().filter(|name| !self.kept.contains_key(*name)).collect();
+        let missing: Vec<&String> = self.reads.iter().filter(|read| !self.kept.contains_key(*read)).collect();
         let (Some(reader), false) = (self.reader, missing.is_empty()) else { return };
-        let name = missing[self.random.index(missing.len())].clone();
-        world.send(reader, vec![resp::args(&format!("GET {name}"))]);
-        self.asked.push_back(Some((name, false)));
+        let read = missing[self.random.index(missing.len())].clone();
+        world.send(reader, vec![resp::args(&read)]);
+        self.asked.push_back(Some((read, false)));
     }
 
     /// What the listening connection was sent. False if the cache has to begin anew.
@@ -157,10 +176,11 @@ impl Cache {
     /// What the reading connection was answered. False if the cache has to begin anew.
     fn learn(&mut self, marks: &mut Marks, answer: Answer) -> bool {
         match self.asked.pop_front() {
-            Some(Some((name, changed))) => {
+            Some(Some((read, changed))) => {
                 if answer.error().is_none() && !changed {
                     marks.add(Mark::Cached);
-                    self.kept.insert(name, answer);
+                    let answer = normal(&resp::args(&read), answer);
+                    self.kept.insert(read, answer);
                 }
                 true
             }

@@ -15,7 +15,12 @@ use ensue_types::DatacenterId;
 pub struct Questions {
     pub commands: Vec<Command>,
     totals: Vec<(String, Total)>,
+    /// Keys that may be gone between two questions.
+    are_going: bool,
 }
+
+/// Which keys there are, in three ways.
+const COUNTS: [&str; 3] = ["DBSIZE", "KEYS *", "SCAN 0 COUNT 1000000"];
 
 impl Questions {
     pub fn new(workload: &mut Workload, datacenters: u8, now_us: u64) -> Questions {
@@ -84,13 +89,15 @@ impl Questions {
             commands.extend(private(&relic));
         }
         let totals = workload.keys.totals.iter().map(|(key, total)| (key.clone(), total.clone())).collect();
-        Questions { commands, totals }
+        let are_going = workload.keys.expiring.iter().any(|(_, gone_after_us)| *gone_after_us >= now_us);
+        Questions { commands, totals, are_going }
     }
 
-    /// The questions about totals come last.
+    /// The questions about totals come behind, and those about all keys last.
     pub fn texts(&self) -> Vec<ensue_types::Args> {
         let totals = self.totals.iter().map(|(key, _)| crate::resp::args(&format!("GET {key}")));
-        self.commands.iter().map(|command| command.args.clone()).chain(totals).collect()
+        let counts = COUNTS.map(crate::resp::args);
+        self.commands.iter().map(|command| command.args.clone()).chain(totals).chain(counts).collect()
     }
 
     /// What the answers of a datacenter say.
@@ -117,7 +124,7 @@ impl Questions {
             };
             texts.push((command.text(), shown));
         }
-        for ((key, total), answer) in self.totals.iter().zip(answers) {
+        for ((key, total), answer) in self.totals.iter().zip(answers.by_ref()) {
             let value = answer.text().unwrap_or("0").parse().unwrap_or(i64::MIN);
             if !total.allows(value) {
                 let words = format!("{key} is finally {answer} in {datacenter}, expected {total:?}");
@@ -125,8 +132,35 @@ impl Questions {
             }
             texts.push((format!("GET {key}"), answer.to_string()));
         }
+        if !self.are_going {
+            counted(datacenter, answers.as_slice())?;
+        }
         Ok(Final { datacenter, values, folded, sequences, answers: texts })
     }
+}
+
+/// The keys are those that are counted, and a scan finds each once.
+fn counted(datacenter: DatacenterId, answers: &[Answer]) -> Result<(), Violation> {
+    let [Answer::Integer(size), Answer::Array(keys), Answer::Array(scanned)] = answers else {
+        let words = format!("after quiescence {datacenter} answers {COUNTS:?} with {answers:?}");
+        return Err(Violation::new(property::AVAILABILITY, words));
+    };
+    let names = |keys: &[Answer]| {
+        let mut names: Vec<String> = keys.iter().map(Answer::to_string).collect();
+        names.sort();
+        names
+    };
+    let keys = names(keys);
+    let scanned = match scanned.as_slice() {
+        [cursor, Answer::Array(found)] if cursor.text() == Some("0") => Some(names(found)),
+        _ => None,
+    };
+    let is_scanned = scanned.as_ref().is_none_or(|scanned| *scanned == keys);
+    if usize::try_from(*size) == Ok(keys.len()) && is_scanned {
+        return Ok(());
+    }
+    let words = format!("{datacenter} counts {size} keys, lists {keys:?} and scans {scanned:?}");
+    Err(Violation::new(property::COUNTED, words))
 }
 
 fn sum(((key, field), &location): (&(String, Option<String>), &Location)) -> Command {
