@@ -5,7 +5,7 @@
 //! answered truly or not at all. In a keyspace that keeps versions, what not everybody may see yet is kept apart
 //! (`versions`). It does not decide when a past state may be forgotten.
 
-use crate::siblings::{Conflicts, Siblings};
+use crate::siblings::{Conflicts, Sibling, Siblings};
 use crate::undominated::Undominated;
 use crate::versions::{Version, Versions};
 use crate::view::{Shown, ShownState, View};
@@ -212,16 +212,26 @@ impl State {
 
     /// The additions that a new base must cover: those seen here, and those that the present base had seen.
     pub fn seen(&self) -> Seen {
-        let Some(counter) = &self.counter else { return Seen::new() };
-        let mut seen = counter.seen.clone();
-        for seen_sum in self.siblings().iter().chain(self.undominated()).flat_map(|one| &one.seen) {
+        let mut seen = self.counter.as_ref().map(|counter| counter.seen.clone()).unwrap_or_default();
+        // Additions that a put beside the base had seen may not have come here.
+        for seen_sum in self.beside().flat_map(|one| &one.seen) {
             see(&mut seen, *seen_sum);
         }
-        for addition in &counter.additions {
+        for addition in self.counter.iter().flat_map(|counter| &counter.additions) {
             let datacenter = addition.datacenter;
             see(&mut seen, SeenSum { datacenter, epoch_sum: addition.epoch_sum, stamp: addition.stamp });
         }
         seen
+    }
+
+    /// Whether an addition is known here, if only because a put had seen it.
+    pub(crate) fn knows_additions(&self) -> bool {
+        self.counter.is_some() || self.beside().any(|one| !one.seen.is_empty())
+    }
+
+    /// The values beside the base.
+    fn beside(&self) -> impl Iterator<Item = &Sibling> {
+        self.siblings().iter().chain(self.undominated())
     }
 
     /// Whether a value below this stamp may be shown, now or when a removal brings it back.

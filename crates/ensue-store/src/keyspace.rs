@@ -604,7 +604,7 @@ impl Keyspace {
         if cell.versions().is_none() {
             return self.seen_by(Some(cell.state()));
         }
-        if cell.state().counter.is_none() && self.collected == Stamp::ZERO {
+        if !cell.state().knows_additions() && self.collected == Stamp::ZERO {
             // No view shows an addition.
             return Seen::new();
         }
