@@ -706,9 +706,12 @@ impl Cell {
     /// is gone here already, seen or not. Who ends this value alone must not bring any of it back where it is not gone
     /// yet.
     pub(crate) fn overwritten(&self, view: View<'_>, by: DatacenterId) -> Over {
-        let known = self.state.removed().map_or(&[][..], |(_, known, _)| known.puts());
+        let removed = self.state.removed();
+        let known = removed.map_or(&[][..], |(_, known, _)| known.puts());
+        // What its remover had forgotten it does not name, and the view may show it.
+        let names_all = removed.is_none_or(|(_, known, _)| known.through() == Stamp::ZERO);
         let is_own = |put: Stamp| put.datacenter == by;
-        if self.state.standing().all(is_own) && known.iter().copied().all(is_own) {
+        if names_all && self.state.standing().all(is_own) && known.iter().copied().all(is_own) {
             // Whatever else a view may show stands in the newest state, too, or is known to be gone from it.
             debug_assert!(self.at(view).is_none_or(|shown| shown.state.standing().all(is_own)));
             return None;
