@@ -20,7 +20,7 @@ use ensue_store::settled::Settled;
 use ensue_store::view::View;
 use ensue_types::{
     Column, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, Previous, Reply, RowEffect, Rule, Stamp,
-    limits, registers,
+    limits,
 };
 
 pub use elements::Element;
@@ -453,20 +453,8 @@ impl<'a> Evaluation<'a> {
         self.keyspace.row(key).is_some_and(|row| !row.has_live(kind, self.view))
     }
 
-    /// Sets a column. The additions seen are covered, those not seen survive on top. A HyperLogLog removes what it
-    /// replaces by name: what it does not name stands beside it, and is shown with it.
+    /// Sets a column. The additions seen are covered, those not seen survive on top.
     pub fn put(&mut self, key: &Bytes, column: Column, value: Bytes) {
-        if column == Column::Text && registers::may_be_one(&value) {
-            let row = self.keyspace.row(key);
-            if row.is_some_and(|row| live_columns(row, self.view).contains(&column)) {
-                self.remove_column(key, column.clone(), self.view);
-            }
-        }
-        self.put_beside(key, column, value);
-    }
-
-    /// Sets a column to a value that has all that is shown there, and may stand beside what is not.
-    pub fn put_beside(&mut self, key: &Bytes, column: Column, value: Bytes) {
         let by = self.writer.as_ref().expect("only writes put").write.stamp.datacenter;
         let (seen, over) = self.keyspace.beneath(key, &column, self.view, by);
         self.change(RowEffect { key: key.clone(), column, effect: Effect::Put { value, seen, over } });

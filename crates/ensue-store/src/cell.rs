@@ -147,9 +147,8 @@ impl State {
         if let Some(folded) = self.folded() {
             return folded;
         }
-        let united = self.united();
-        match (&self.counter, united.as_ref().or(self.base.value.as_ref())) {
-            (Some(counter), value) => content_of(value, &counter.seen, &counter.additions),
+        match (&self.counter, &self.base.value) {
+            (Some(counter), value) => content_of(value.as_ref(), &counter.seen, &counter.additions),
             (None, Some(value)) => Content::Bytes(value.clone()),
             (None, None) => Content::Nothing,
         }
@@ -189,11 +188,8 @@ impl State {
     pub fn sources(&self) -> impl Iterator<Item = Source> + '_ {
         let base = (self.base.stamp != Stamp::ZERO).then(|| self.base.source());
         let base = base.into_iter().chain(self.removals_shown().cloned());
-        let united = self.united_bases().map(Base::source);
         let siblings = self.siblings().iter().map(|sibling| sibling.base.source());
-        base.chain(united)
-            .chain(siblings)
-            .chain(self.counter.iter().flat_map(|c| &c.additions).map(Addition::source))
+        base.chain(siblings).chain(self.counter.iter().flat_map(|c| &c.additions).map(Addition::source))
     }
 
     /// The same, one after another.
@@ -203,7 +199,6 @@ impl State {
         }
         if self.undominated.is_some() {
             self.removals_shown().for_each(|by| each(SourceRef::of(by)));
-            self.united_bases().for_each(|base| each(base.source_ref()));
         }
         self.siblings().iter().for_each(|sibling| each(sibling.base.source_ref()));
         let additions = self.counter.as_deref().map_or(&[][..], |counter| &counter.additions);

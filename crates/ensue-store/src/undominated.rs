@@ -14,7 +14,7 @@
 use crate::cell::{Base, Outcome, State, covered, see};
 use crate::siblings::Sibling;
 use bytes::Bytes;
-use ensue_types::{Observed, Rule, Seen, Source, Stamp, registers};
+use ensue_types::{Observed, Rule, Seen, Source, Stamp};
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -102,27 +102,9 @@ impl State {
         }
     }
 
-    /// What is shown of HyperLogLogs that were written concurrently: the highest of each register. Nothing if that is
-    /// the value of the base.
-    pub(crate) fn united(&self) -> Option<Bytes> {
-        let undominated = self.undominated.as_ref().filter(|undominated| !undominated.others.is_empty())?;
-        let value = self.base.value.as_ref().filter(|value| registers::may_be_one(value))?;
-        registers::union(value, undominated.bases().filter_map(|base| base.value.as_ref()))
-    }
-
-    /// The HyperLogLogs beside the base of one, all of which are shown.
-    pub(crate) fn united_bases(&self) -> impl Iterator<Item = &Base> {
-        let is_one = |base: &Base| base.value.as_ref().is_some_and(|value| registers::may_be_one(value));
-        let others = self.undominated().iter().map(|one| &one.base);
-        others.filter(move |base| is_one(base) && is_one(&self.base))
-    }
-
     /// Forgets removals and undominated puts: whatever comes from now on had all of them. So are additions that were
     /// removed: their epochs have ended, and nobody may go on from their sums.
     pub(crate) fn forget_undominated(&mut self) {
-        if let Some(united) = self.united() {
-            self.base.value = Some(united);
-        }
         let removed = self.undominated.take().and_then(|undominated| undominated.removed);
         if let (Some(removed), Some(counter)) = (removed, &mut self.counter) {
             counter.additions.retain(|addition| covered(&removed.seen, addition).1);
@@ -175,9 +157,6 @@ impl State {
         if self.removed().is_some_and(|(_, observed, _)| observed.covers(stamp)) {
             return Outcome::Lost;
         }
-        // A HyperLogLog that comes once more may be shown with registers of others that are forgotten.
-        let again = if stamp == self.base.stamp { self.with_registers_shown(value) } else { None };
-        let value = again.as_ref().or(value);
         if stamp == self.base.stamp && self.base.value.as_ref() == value && seen.is_empty() && self.stands() {
             return Outcome::Lost;
         }
@@ -187,8 +166,6 @@ impl State {
         };
         let loses = self.stands() && is_older && Rule::LastWriterWins.holds();
         let is_of_the_same = self.base.stamp.datacenter == stamp.datacenter;
-        let is_united =
-            loses && !is_of_the_same && is_hyperloglog(value) && is_hyperloglog(self.base.value.as_ref());
         let put = Sibling {
             base: Base {
                 stamp,
@@ -198,7 +175,7 @@ impl State {
             },
             seen: seen.clone(),
         };
-        let outcome = if loses && !is_united { Outcome::Lost } else { Outcome::Won };
+        let outcome = if loses { Outcome::Lost } else { Outcome::Won };
         match (self.stands(), is_of_the_same) {
             (false, _) => self.show(put),
             // The later of one datacenter had seen what the earlier had, by name unless that was forgotten there.
@@ -207,13 +184,6 @@ impl State {
             (true, false) => self.stand_against(put, loses),
         }
         outcome
-    }
-
-    /// The registers of a put that is shown already, and those that were added to what is shown of it since.
-    fn with_registers_shown(&self, value: Option<&Bytes>) -> Option<Bytes> {
-        let shown = self.base.value.as_ref().filter(|_| self.stands())?;
-        let value = value.filter(|value| registers::may_be_one(value) && *value != shown)?;
-        registers::union(value, std::iter::once(shown))
     }
 
     /// A put meets one of another datacenter.
@@ -362,10 +332,6 @@ impl State {
         undominated.others.push(put);
         undominated.others.sort_by_key(|one| one.base.stamp);
     }
-}
-
-fn is_hyperloglog(value: Option<&Bytes>) -> bool {
-    value.is_some_and(|value| registers::may_be_one(value))
 }
 
 impl Undominated {

@@ -16,7 +16,6 @@ pub mod limits;
 pub mod observed;
 pub mod part;
 pub mod previous;
-pub mod registers;
 pub mod reply;
 pub mod rule;
 pub mod score;

@@ -3,18 +3,16 @@
 //! The layout is that of Redis, dense or sparse, so that a value can be read, dumped and moved there (`registers`). A
 //! count is estimated from how many registers have which value, after Ertl, "New cardinality estimation algorithms for
 //! HyperLogLog sketches", 2017 (`estimate`).
-//!
-//! What is written has all registers that were shown. So those of several datacenters that wrote concurrently are shown
-//! as the highest of each (`ensue_types::registers`), and a register never falls.
 
 mod estimate;
+mod registers;
 
 use super::{flag, text_of};
 use crate::evaluate::{Evaluation, Halt, effect_bytes};
 use bytes::{Bytes, BytesMut};
 use ensue_resp::request::{Cardinality, Inspection};
-use ensue_types::registers::{self, Encoding, Registers};
 use ensue_types::{Column, Reply};
+use registers::{Encoding, Registers};
 
 pub(super) fn evaluate(request: &Cardinality, evaluation: &mut Evaluation<'_>) -> Result<Reply, Halt> {
     match request {
@@ -84,7 +82,7 @@ fn put(
 fn write(evaluation: &mut Evaluation<'_>, key: &Bytes, text: Bytes) -> Result<(), Halt> {
     evaluation.check_room(effect_bytes(key, &Column::Text, text.len()))?;
     evaluation.begin_write(key)?;
-    evaluation.put_beside(key, Column::Text, text);
+    evaluation.put(key, Column::Text, text);
     Ok(())
 }
 

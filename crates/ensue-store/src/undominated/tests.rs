@@ -10,10 +10,9 @@ use crate::keyspace::{Collected, Keyspace};
 use crate::row::Row;
 use crate::view::View;
 use bytes::Bytes;
-use ensue_types::registers::{Encoding, Registers};
 use ensue_types::{
     Column, DatacenterId, Decimal, Effect, EpochSum, Incarnation, KeyspaceId, LogicalTime, OperationId, Over,
-    PartitionId, Position, RowEffect, Seen, Source, Stamp, registers,
+    PartitionId, Position, RowEffect, Seen, Source, Stamp,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,8 +116,6 @@ struct World {
     datacenters: Vec<Datacenter>,
     streams: Vec<Vec<Sent>>,
     versions: bool,
-    /// Puts are HyperLogLogs, each with what was shown where it was put, and one element more.
-    registers: bool,
     /// Up to this time every reader sees everything that is here.
     floor: u64,
 }
@@ -157,7 +154,7 @@ fn restarted(rows: &Keyspace) -> Keyspace {
 }
 
 impl World {
-    fn new(versions: bool, registers: bool) -> World {
+    fn new(versions: bool) -> World {
         let empty = || Datacenter {
             rows: Keyspace::new(versions),
             checkpoint: Keyspace::new(versions),
@@ -166,7 +163,7 @@ impl World {
             clock: 0,
         };
         let datacenters = (0..DATACENTERS).map(|_| empty()).collect();
-        World { datacenters, streams: vec![Vec::new(); DATACENTERS], versions, registers, floor: 0 }
+        World { datacenters, streams: vec![Vec::new(); DATACENTERS], versions, floor: 0 }
     }
 
     fn write(&mut self, at: usize) -> Write {
@@ -200,36 +197,13 @@ impl World {
         self.datacenters[at].applied.iter().map(|&(from, place)| &self.streams[from][place]).collect()
     }
 
-    fn put_effect(
-        &self,
-        write: &Write,
-        column: usize,
-        seen: Seen,
-        over: Over,
-        shown: Option<Bytes>,
-    ) -> RowEffect {
-        let mut value = Bytes::from(format!(
+    fn put_effect(&self, write: &Write, column: usize, seen: Seen, over: Over) -> RowEffect {
+        let value = Bytes::from(format!(
             "{}{}",
             write.stamp.time.0,
             ["a", "b", "c"][usize::from(write.stamp.datacenter.0)]
         ));
-        if self.registers {
-            let shown = shown.as_ref().map(|shown| Registers::read(shown).expect("written so").0);
-            let mut registers = shown.unwrap_or_default();
-            registers.add(&value);
-            value = registers.write(Encoding::Sparse);
-        }
         RowEffect { key: key(), column: COLUMNS[column].clone(), effect: Effect::Put { value, seen, over } }
-    }
-
-    /// What a view shows of a place, if that is bytes.
-    fn shown(&self, at: usize, column: usize, view: View<'_>) -> Option<Bytes> {
-        let row = self.datacenters[at].rows.row(&key()).map(RowRef::whole)?;
-        let cell = row.cell(&COLUMNS[column])?;
-        match cell.at(view)?.state.content() {
-            Content::Bytes(bytes) => Some(bytes),
-            _ => None,
-        }
     }
 
     fn take(&mut self, step: &Step) {
@@ -289,9 +263,8 @@ impl World {
         let stamps = puts(&applied, name).map(|put| put.write.stamp);
         let mut ends: BTreeSet<Stamp> = stamps.filter(|put| !self.versions || is_shown(*put)).collect();
         ends.retain(|put| put.datacenter != DatacenterId(at as u8));
-        let shown = self.shown(at, column, view);
         let write = self.write(at);
-        let changes = vec![self.put_effect(&write, column, seen, over, shown)];
+        let changes = vec![self.put_effect(&write, column, seen, over)];
         self.send(at, Sent { write, changes, ends });
     }
 
@@ -324,7 +297,7 @@ impl World {
         if !is_left {
             // Its put is seen by nobody else, nor by the removal: it goes with it.
             let seen = self.datacenters[at].rows.seen(&key(), name, View::Newest);
-            let put = self.put_effect(&write, column, seen, None, None);
+            let put = self.put_effect(&write, column, seen, None);
             self.datacenters[at].rows.apply(&put, None, &write);
         }
         let rows = &self.datacenters[at].rows;
@@ -335,7 +308,7 @@ impl World {
         let effect = Effect::Remove { observed, seen: seen.clone() };
         let mut changes = vec![RowEffect { key: key(), column: name.clone(), effect }];
         if is_left {
-            changes.push(self.put_effect(&write, column, seen, None, None));
+            changes.push(self.put_effect(&write, column, seen, None));
         }
         self.send(at, Sent { write, changes, ends });
     }
@@ -441,8 +414,8 @@ fn made_by(rows: &Keyspace) -> Vec<BTreeSet<Stamp>> {
     COLUMNS.iter().map(made_by).collect()
 }
 
-fn run(steps: &[Step], versions: bool, registers: bool) -> World {
-    let mut world = World::new(versions, registers);
+fn run(steps: &[Step], versions: bool) -> World {
+    let mut world = World::new(versions);
     steps.iter().for_each(|step| world.take(step));
     (0..DATACENTERS).for_each(|at| world.deliver_everything_to(at));
     world
@@ -451,7 +424,7 @@ fn run(steps: &[Step], versions: bool, registers: bool) -> World {
 /// Who finds nothing has seen every removal that it takes.
 #[test]
 fn removals_that_did_not_know_of_each_other_are_all_seen() {
-    let mut world = World::new(false, false);
+    let mut world = World::new(false);
     for at in 0..2 {
         world.take(&Step::Put { at, column: 0, hidden: (0, 0) });
         world.take(&Step::Remove { at, column: 0, hidden: (0, 0) });
@@ -470,9 +443,8 @@ proptest! {
         steps in proptest::collection::vec(step(), 1..60),
         order in proptest::collection::vec(any::<usize>(), 1..40),
         versions in any::<bool>(),
-        registers in any::<bool>(),
     ) {
-        let world = run(&steps, versions, registers);
+        let world = run(&steps, versions);
         let first = looked_at(&world.datacenters[0].rows);
         for datacenter in &world.datacenters {
             prop_assert_eq!(&looked_at(&datacenter.rows), &first);
@@ -497,16 +469,13 @@ proptest! {
     fn a_write_ends_what_it_had_observed_and_nothing_else(
         steps in proptest::collection::vec(step(), 1..60),
         versions in any::<bool>(),
-        registers in any::<bool>(),
     ) {
         let is_counter = |step: &Step| matches!(step, Step::Add { .. });
         let steps: Vec<Step> = steps.into_iter().filter(|step| !is_counter(step)).collect();
-        let world = run(&steps, versions, registers);
+        let world = run(&steps, versions);
         for (place, column) in COLUMNS.iter().enumerate() {
             let all: Vec<&Sent> = world.streams.iter().flatten().collect();
-            let mut alive: Vec<Bytes> = alive(&all, column).into_values().collect();
-            let shown = alive.pop().map(|last| registers::union(&last, alive.iter()).unwrap_or(last));
-            let expected = shown.map(|value| format!("{value:?}"));
+            let expected = alive(&all, column).into_iter().last().map(|(_, value)| format!("{value:?}"));
             for datacenter in &world.datacenters {
                 prop_assert_eq!(&looked_at(&datacenter.rows)[place], &expected);
             }
@@ -515,18 +484,13 @@ proptest! {
 
     /// When everything has been collected, nothing is left beside what is shown.
     #[test]
-    fn what_everybody_has_is_forgotten(
-        steps in proptest::collection::vec(step(), 1..40),
-        registers in any::<bool>(),
-    ) {
-        let mut world = run(&steps, false, registers);
-        let shown: Vec<_> = world.datacenters.iter().map(|one| looked_at(&one.rows)).collect();
+    fn what_everybody_has_is_forgotten(steps in proptest::collection::vec(step(), 1..40)) {
+        let mut world = run(&steps, false);
         for at in (0..DATACENTERS).chain(0..DATACENTERS) {
             world.collect(at);
             world.collect(at);
         }
-        for (datacenter, shown) in world.datacenters.iter().zip(&shown) {
-            prop_assert_eq!(&looked_at(&datacenter.rows), shown);
+        for datacenter in &world.datacenters {
             for (_, cell) in datacenter.rows.whole_rows().flat_map(Row::all_cells) {
                 prop_assert!(cell.state().undominated.is_none() && cell.state().is_live(), "{:?}", cell);
             }

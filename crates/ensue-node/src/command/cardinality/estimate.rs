@@ -1,6 +1,6 @@
 //! How many different elements registers have probably seen.
 
-use ensue_types::registers::{RANK_MAX, REGISTERS, Registers};
+use super::registers::{RANK_MAX, REGISTERS, Registers};
 
 /// Ertl's estimator, algorithm 6, for 14 bits of place and 50 bits that are looked at for zeros.
 pub(super) fn cardinality(registers: &Registers) -> u64 {

@@ -429,3 +429,57 @@ fn no_write_depends_on_itself() {
         }
     }
 }
+
+fn run(datacenter: usize, line: &str) -> Step {
+    Step::Run { datacenter, line: line.into() }
+}
+
+fn arrive(datacenter: usize, chosen: usize, hidden: bool) -> Step {
+    Step::Arrive { datacenter, chosen, hidden }
+}
+
+/// Plays this, has everything arrive everywhere, and looks at a key in each datacenter.
+fn ends_with(new: fn(u8) -> Datacenter, steps: &[Step], line: &str) -> Vec<String> {
+    let mut datacenters: Vec<_> = (0..3).map(new).collect();
+    play(&mut datacenters, steps);
+    exchange(&mut datacenters, 0);
+    datacenters.iter_mut().for_each(|datacenter| datacenter.hidden.clear());
+    let request = Request::parse(&arguments(line)).expect("a command");
+    let shown = datacenters.iter_mut().map(|datacenter| {
+        let at = datacenter.clock;
+        let mut evaluation = Evaluation::reading(&mut datacenter.keyspace, at, View::Newest);
+        format!("{:?}", crate::command::run(&request, &mut evaluation).ok())
+    });
+    shown.collect()
+}
+
+/// A value had seen an addition that has not come; it lost, and is removed: the addition goes with it.
+#[test]
+fn a_removal_covers_an_addition_that_only_a_value_beside_had_seen() {
+    let steps = [
+        Step::Pause { datacenter: 2, ms: 1 },
+        run(2, "SET a 7"),
+        run(1, "INCRBY a 1"),
+        run(1, "SET a 1"),
+        // The value alone.
+        arrive(2, 1, false),
+        run(2, "DEL a"),
+    ];
+    assert_eq!(ends_with(Datacenter::new, &steps, "GET a"), ["Some(Nil)"; 3]);
+}
+
+/// A removal has forgotten by name what a view that hides it still shows: who writes there names it.
+#[test]
+fn a_value_names_what_a_hidden_removal_had_forgotten() {
+    let steps = [
+        Step::Pause { datacenter: 0, ms: 1 },
+        run(1, "SET b 1"),
+        run(0, "SET b 2"),
+        Step::Collect { datacenter: 1 },
+        run(1, "DEL b"),
+        arrive(0, 0, true),
+        run(0, "APPEND b 3"),
+    ];
+    let shown = ends_with(Datacenter::with_versions, &steps, "GET b");
+    assert_eq!(shown, ["Some(Bulk(b\"23\"))"; 3]);
+}

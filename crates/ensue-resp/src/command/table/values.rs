@@ -5,7 +5,7 @@ use crate::command::{CommandSpec, Flags, Route};
 
 const LIKE_SET: &str =
     "The target is deleted as seen and written anew: the later write wins, what was unseen stays.";
-const MAXIMUM: &str = "Of each register the highest: every element that was added counts, whichever datacenter it was added in.";
+const MAXIMUM: &str = "The later resulting string wins, as that of SETRANGE.";
 
 pub(super) const ROWS: [CommandSpec; 11] = [
     row("copy", -3, flags(&[Flags::WRITE, Flags::DENYOOM]), Route::Together)

@@ -8,16 +8,15 @@
 //!          1vvvvvxx            x + 1 registers are v + 1
 //! ```
 //!
-//! What several datacenters have added concurrently is the highest of each register (`union`): a register only rises.
 //! A sparse one becomes dense when a register is above 32, or it would take more than 3,000 bytes, and stays so.
 
-use crate::Reply;
 use bytes::Bytes;
+use ensue_types::Reply;
 use std::fmt::Write as _;
 
-pub const REGISTERS: usize = 1 << PLACE_BITS;
+pub(super) const REGISTERS: usize = 1 << PLACE_BITS;
 /// The highest value of a register: all of the bits are zero that are looked at, and the one that ends them.
-pub const RANK_MAX: u8 = 64 - PLACE_BITS as u8 + 1;
+pub(super) const RANK_MAX: u8 = 64 - PLACE_BITS as u8 + 1;
 const PLACE_BITS: u32 = 14;
 const HEADER_BYTES: usize = 16;
 const DENSE_BYTES: usize = REGISTERS * 6 / 8;
@@ -29,13 +28,13 @@ const NOT_CACHED: [u8; 8] = [0, 0, 0, 0, 0, 0, 0, 0x80];
 
 /// How registers stand in a string. A union with a dense one is dense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Encoding {
+pub(super) enum Encoding {
     Sparse,
     Dense,
 }
 
 impl Encoding {
-    pub fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Encoding::Sparse => "sparse",
             Encoding::Dense => "dense",
@@ -45,7 +44,7 @@ impl Encoding {
 
 /// One value a register.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Registers(Vec<u8>);
+pub(super) struct Registers(Vec<u8>);
 
 impl Default for Registers {
     fn default() -> Registers {
@@ -54,12 +53,12 @@ impl Default for Registers {
 }
 
 impl Registers {
-    pub fn values(&self) -> impl Iterator<Item = u8> + '_ {
+    pub(super) fn values(&self) -> impl Iterator<Item = u8> + '_ {
         self.0.iter().copied()
     }
 
     /// Whether the element was not seen before, as far as the registers know.
-    pub fn add(&mut self, element: &[u8]) -> bool {
+    pub(super) fn add(&mut self, element: &[u8]) -> bool {
         let (place, rank) = seen(element);
         let rises = rank > self.0[place];
         if rises {
@@ -69,14 +68,14 @@ impl Registers {
     }
 
     /// Takes the higher of each two.
-    pub fn rise_to(&mut self, other: &Registers) {
+    pub(super) fn rise_to(&mut self, other: &Registers) {
         for (value, other) in self.0.iter_mut().zip(&other.0) {
             *value = (*value).max(*other);
         }
     }
 
     /// The registers in a string, or Redis' error.
-    pub fn read(text: &[u8]) -> Result<(Registers, Encoding), Reply> {
+    pub(super) fn read(text: &[u8]) -> Result<(Registers, Encoding), Reply> {
         let (header, body) = text.split_at_checked(HEADER_BYTES).ok_or(NO_HLL)?;
         match (header.strip_prefix(MAGIC).and_then(|rest| rest.first()), body.len()) {
             (Some(0), DENSE_BYTES) => Ok((dense(body), Encoding::Dense)),
@@ -86,7 +85,7 @@ impl Registers {
     }
 
     /// The string, sparse if it may be.
-    pub fn write(&self, encoding: Encoding) -> Bytes {
+    pub(super) fn write(&self, encoding: Encoding) -> Bytes {
         let mut text = Vec::with_capacity(HEADER_BYTES + SPARSE_BYTES_MAX);
         let body = if encoding == Encoding::Sparse { self.as_sparse() } else { None };
         text.extend_from_slice(MAGIC);
@@ -137,7 +136,7 @@ impl Registers {
     }
 
     /// The runs of a sparse one, as `PFDEBUG DECODE` shows them.
-    pub fn runs_in_words(&self) -> String {
+    pub(super) fn runs_in_words(&self) -> String {
         let mut words = String::new();
         for (value, count) in self.runs() {
             // Writing to a string does not fail.
@@ -161,32 +160,13 @@ fn dense(body: &[u8]) -> Registers {
     Registers(values.map(|value| value.min(RANK_MAX)).collect())
 }
 
-/// Whether a string may be a HyperLogLog, by its beginning.
-pub fn may_be_one(text: &[u8]) -> bool {
-    text.starts_with(MAGIC)
-}
-
-/// The highest of each register of a HyperLogLog and of those among other strings that are one; nothing if the first is
-/// none, or has all of that already.
-pub fn union<'t>(text: &[u8], others: impl Iterator<Item = &'t Bytes>) -> Option<Bytes> {
-    let (mut all, mut encoding) = Registers::read(text).ok()?;
-    let before = (all.clone(), encoding);
-    for other in others.filter(|other| may_be_one(other)) {
-        if let Ok((other, its_encoding)) = Registers::read(other) {
-            all.rise_to(&other);
-            encoding = encoding.max(its_encoding);
-        }
-    }
-    ((&all, encoding) != (&before.0, before.1)).then(|| all.write(encoding))
-}
-
 /// Whether a string is dense, by its header and length.
-pub fn is_dense(text: &[u8]) -> bool {
+pub(super) fn is_dense(text: &[u8]) -> bool {
     text.len() == HEADER_BYTES + DENSE_BYTES && text.starts_with(MAGIC) && text[MAGIC.len()] == 0
 }
 
 /// Adds an element to a dense string where it stands; whether it was not seen before.
-pub fn add_to_dense(text: &mut [u8], element: &[u8]) -> bool {
+pub(super) fn add_to_dense(text: &mut [u8], element: &[u8]) -> bool {
     let (place, rank) = seen(element);
     let three = &mut text[HEADER_BYTES + place / 4 * 3..][..3];
     let shift = place % 4 * 6;
