@@ -57,6 +57,14 @@ pub(crate) fn run(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<
     }
 }
 
+/// The answer to a command that asks for help, which needs no owner.
+pub(crate) fn help(request: &Request) -> Option<Reply> {
+    match request {
+        Request::Whole(whole) => values::help(whole),
+        _ => None,
+    }
+}
+
 /// As Redis counts: reads, and writes that answer a value.
 fn looks_up(request: &Request) -> LooksUp {
     match request {

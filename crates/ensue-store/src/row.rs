@@ -15,6 +15,7 @@ use bytes::Bytes;
 use ensue_types::{Carried, Column, Effect, LogicalTime, OperationId, Source, Stamp, Visibility};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 pub use crate::columns::LARGE;
@@ -175,6 +176,15 @@ impl Row {
     /// The same of all columns.
     pub(crate) fn counted_all(&self) -> impl Iterator<Item = Counted> {
         self.all_cells().filter_map(|(column, _)| self.counted(&column))
+    }
+
+    /// Bytes that are counted for its columns; of a large row about so many, if only some of them are to be looked at.
+    pub(crate) fn columns_bytes(&self, samples: Option<NonZeroUsize>) -> u64 {
+        let Some(large) = self.columns.large() else {
+            return self.counted_all().map(|counted| counted.bytes).sum();
+        };
+        let deadline = self.counted(&Column::Deadline).map_or(0, |counted| counted.bytes);
+        deadline + large.bytes(samples)
     }
 
     /// All cells but the deadline's, in the order of their columns unless the row is large.

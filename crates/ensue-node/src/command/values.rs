@@ -14,6 +14,7 @@ use ensue_resp::request::{Deadline, Property, Whole};
 use ensue_resp::{CommandError, number};
 use ensue_store::row::Kind;
 use ensue_types::{Column, Reply, Score};
+use std::num::NonZeroUsize;
 
 pub(super) fn evaluate(request: &Whole, evaluation: &mut Evaluation<'_>) -> Result<Reply, Halt> {
     match request {
@@ -26,11 +27,20 @@ pub(super) fn evaluate(request: &Whole, evaluation: &mut Evaluation<'_>) -> Resu
             restore(evaluation, key, deadline.clone(), dump, *replace)
         }
         Whole::Describe { key, property } => describe(evaluation, key, *property),
-        Whole::DescribeHelp => {
-            Ok(Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect()))
-        }
+        Whole::MemoryUsage { key, samples } => memory_usage(evaluation, key, *samples),
+        Whole::DescribeHelp | Whole::MemoryHelp => Ok(help(request).unwrap_or(Reply::Nil)),
         Whole::Sort(sort) => super::sort::evaluate(evaluation, sort),
     }
+}
+
+/// The answer to a command that asks for help, which no key has a part in.
+pub(super) fn help(request: &Whole) -> Option<Reply> {
+    let text: &[&'static str] = match request {
+        Whole::DescribeHelp => &HELP,
+        Whole::MemoryHelp => &MEMORY_HELP,
+        _ => return None,
+    };
+    Some(Reply::Array(text.iter().map(|&line| Reply::Status(line.into())).collect()))
 }
 
 /// The value of a key, whole.
@@ -149,6 +159,19 @@ fn describe(evaluation: &mut Evaluation<'_>, key: &Bytes, property: Property) ->
     })
 }
 
+/// `MEMORY USAGE`.
+fn memory_usage(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    samples: Option<NonZeroUsize>,
+) -> Result<Reply, Halt> {
+    if evaluation.kind(key)?.is_none() {
+        return Ok(Reply::Nil);
+    }
+    let bytes = evaluation.keyspace().counted_bytes(key, samples);
+    Ok(bytes.map_or(Reply::Nil, |bytes| Reply::Integer(i64::try_from(bytes).unwrap_or(i64::MAX))))
+}
+
 /// How Redis 7.2 would keep the value, with its default bounds of sizes.
 pub(super) fn encoding(
     evaluation: &mut Evaluation<'_>,
@@ -227,4 +250,14 @@ const HELP: [&str; 13] = [
     "REFCOUNT <key>",
     "    Return the number of references of the value associated with the specified",
     "    <key>.",
+];
+
+const MEMORY_HELP: [&str; 7] = [
+    "MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "USAGE <key> [SAMPLES <count>]",
+    "    Return the bytes that the store counts for the key: its name, its value and what is kept",
+    "    beside it. Of a key of more than 128 fields or members <count> are looked at, 5 by default,",
+    "    or all with 0.",
+    "HELP",
+    "    Print this help.",
 ];

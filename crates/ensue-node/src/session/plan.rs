@@ -7,6 +7,7 @@ pub(super) mod combine;
 pub(super) mod functions;
 pub(super) mod scripts;
 
+use crate::command;
 use crate::evaluate::ANSWER_TOO_LONG;
 use crate::session::failure::UNANSWERED;
 use bytes::Bytes;
@@ -165,7 +166,7 @@ impl Plan {
             Route::Split(combine) => self.add_split(spec, combine, args),
             Route::Together => match self.owner_of_all(spec, &args) {
                 Ok(owner) => self.add_at(owner, spec.is_write(), args),
-                Err(refusal) => self.add_ready(refusal),
+                Err(answer) => self.add_ready(answer),
             },
             Route::Script => match scripts::owner(&args, self.partitions) {
                 Ok(owner) => {
@@ -186,9 +187,12 @@ impl Plan {
         }
     }
 
-    /// The one owner of all keys of a command. One without keys, such as `OBJECT HELP`, is answered by the first.
+    /// The one owner of all keys of a command, or the answer if it is known without one, as that of `OBJECT HELP` is.
     fn owner_of_all(&self, spec: &'static CommandSpec, args: &Args) -> Result<PartitionId, Reply> {
-        Request::parse_as(spec, args).map_err(|error| error.reply())?;
+        let request = Request::parse_as(spec, args).map_err(|error| error.reply())?;
+        if let Some(help) = command::help(&request) {
+            return Err(help);
+        }
         let mut owners = ensue_resp::keys(spec, args).map(|key| partition_of(key, self.partitions));
         let Some(owner) = owners.next() else { return Ok(PartitionId(0)) };
         let is_one = owners.all(|other| other == owner) && patterns_stay(spec, args, owner, self.partitions);

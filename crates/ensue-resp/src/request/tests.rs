@@ -3,6 +3,7 @@
 use super::*;
 use crate::command::{Route, TABLE};
 use proptest::prelude::*;
+use std::num::NonZeroUsize;
 
 fn args(words: &str) -> Vec<Bytes> {
     words.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()
@@ -34,6 +35,7 @@ fn words_of(name: &str) -> Option<&'static str> {
         "zunion" | "zinter" | "zdiff" | "zintercard" | "sintercard" => "1 7",
         "setbit" => "7 7 1",
         "object" => "ENCODING 7",
+        "memory" => "USAGE 7",
         "pfdebug" => "GETREG 7",
         "bitpos" => "7 1",
         "bitop" => "and 7 7",
@@ -113,6 +115,25 @@ fn unknown_and_too_long() {
     );
     assert!(Request::parse(&[b("SET"), b("a"), long.clone()]).is_ok());
     assert_eq!(Request::parse(&[b("KEYS"), long]), Err(CommandError::PatternTooLong));
+}
+
+#[test]
+fn memory_usage() {
+    let samples = |words: &str| match good(words) {
+        Request::Whole(Whole::MemoryUsage { key, samples }) if key == "k" => samples.map(NonZeroUsize::get),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(samples("MEMORY USAGE k"), Some(5));
+    assert_eq!(samples("memory usage k samples 7"), Some(7));
+    assert_eq!(samples("MEMORY USAGE k SAMPLES 7 SAMPLES 0"), None, "all");
+    assert_eq!(good("MEMORY HELP"), Request::Whole(Whole::MemoryHelp));
+    bad("MEMORY USAGE k SAMPLES", SYNTAX);
+    bad("MEMORY USAGE k SAMPLES -1", SYNTAX);
+    bad("MEMORY USAGE k SAMPLES x", NOT_INTEGER);
+    bad("MEMORY USAGE k FOO 1", SYNTAX);
+    bad("MEMORY USAGE", "ERR wrong number of arguments for 'memory|usage' command");
+    bad("MEMORY HELP k", "ERR wrong number of arguments for 'memory|help' command");
+    bad("MEMORY FOO", "ERR unknown subcommand 'FOO'. Try MEMORY HELP.");
 }
 
 fn set_parts(words: &str) -> (SetCondition, SetExpiry, bool) {

@@ -7,6 +7,7 @@ use super::{Deadline, integer, is_word};
 use crate::CommandError;
 use bytes::Bytes;
 use ensue_types::limits;
+use std::num::NonZeroUsize;
 
 /// What the owner of whole values evaluates.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,11 @@ pub enum Whole {
     Describe { key: Bytes, property: Property },
     /// `OBJECT HELP`.
     DescribeHelp,
+    /// `MEMORY USAGE`: the bytes counted for a key, or nil. Of a large row so many columns are looked at, all of them
+    /// with nothing given.
+    MemoryUsage { key: Bytes, samples: Option<NonZeroUsize> },
+    /// `MEMORY HELP`.
+    MemoryHelp,
     /// `SORT`, `SORT_RO`: the values, or with a target how many were stored there.
     Sort(Sort),
 }
@@ -58,6 +64,7 @@ impl Whole {
             Whole::Copy { .. } | Whole::Restore { .. } => true,
             Whole::Sort(sort) => !sort.reads_only,
             Whole::Dump { .. } | Whole::Describe { .. } | Whole::DescribeHelp => false,
+            Whole::MemoryUsage { .. } | Whole::MemoryHelp => false,
         }
     }
 
@@ -65,9 +72,13 @@ impl Whole {
         match self {
             Whole::Dump { key } | Whole::Restore { key, .. } => Some(key),
             Whole::Copy { .. } | Whole::Describe { .. } | Whole::DescribeHelp | Whole::Sort(_) => None,
+            Whole::MemoryUsage { .. } | Whole::MemoryHelp => None,
         }
     }
 }
+
+/// Columns of a large row that `MEMORY USAGE` looks at, as in Redis.
+const MEMORY_SAMPLES: usize = 5;
 
 pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Whole>, CommandError> {
     Ok(Some(match name {
@@ -75,6 +86,7 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Whole>,
         "dump" => Whole::Dump { key: args[1].clone() },
         "restore" => restore(args)?,
         "object" => describe(args)?,
+        "memory" => memory(args)?,
         "sort" => Whole::Sort(sort(args, false)?),
         "sort_ro" => Whole::Sort(sort(args, true)?),
         _ => return Ok(None),
@@ -160,6 +172,28 @@ fn describe(args: &[Bytes]) -> Result<Whole, CommandError> {
             Property::IdleTime => "object|idletime",
             Property::References => "object|refcount",
         })),
+    }
+}
+
+fn memory(args: &[Bytes]) -> Result<Whole, CommandError> {
+    match &args[1..] {
+        [word] if is_word(word, "HELP") => Ok(Whole::MemoryHelp),
+        [word, ..] if is_word(word, "HELP") => Err(CommandError::wrong_arity("memory|help")),
+        [word] if is_word(word, "USAGE") => Err(CommandError::wrong_arity("memory|usage")),
+        [word, key, options @ ..] if is_word(word, "USAGE") => {
+            let mut samples = NonZeroUsize::new(MEMORY_SAMPLES);
+            for option in options.chunks(2) {
+                samples = match option {
+                    [word, count] if is_word(word, "SAMPLES") => match usize::try_from(integer(count)?) {
+                        Ok(count) => NonZeroUsize::new(count),
+                        Err(_) => return Err(CommandError::Syntax),
+                    },
+                    _ => return Err(CommandError::Syntax),
+                };
+            }
+            Ok(Whole::MemoryUsage { key: key.clone(), samples })
+        }
+        _ => Err(CommandError::unknown_subcommand("memory", &args[1])),
     }
 }
 

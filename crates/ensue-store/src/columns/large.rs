@@ -34,6 +34,7 @@ use hashbrown::{HashSet, HashTable};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::BuildHasher;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 /// See the module.
@@ -307,6 +308,15 @@ impl Large {
             false => 0,
         };
         Some(Counted { bytes: counted.bytes + ordered, ..counted })
+    }
+
+    /// What is counted of all columns together: what the first of them take on average, if only so many are looked at.
+    pub(crate) fn bytes(&self, samples: Option<NonZeroUsize>) -> u64 {
+        let looked_at = samples.map_or(self.len(), |samples| samples.get().min(self.len()));
+        let slots = (0..self.slots.len() as u32).filter_map(|slot| self.counted_at(slot));
+        let bytes: u64 = slots.take(looked_at).map(|counted| counted.bytes).sum();
+        let of_all = u128::from(bytes) * self.len() as u128 / looked_at.max(1) as u128;
+        of_all as u64
     }
 
     pub(crate) fn get_mut(&mut self, column: &Column) -> Option<&mut Cell> {

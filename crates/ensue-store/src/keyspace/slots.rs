@@ -9,6 +9,7 @@ use crate::packed::{Merged, Packed};
 use crate::row::Row;
 use bytes::Bytes;
 use ensue_types::{Column, Effect, RowEffect};
+use std::num::NonZeroUsize;
 
 /// Bytes counted for a compact row beside its key and its value, roughly: its header, its slot, what finds it, and the
 /// allocator's share.
@@ -155,6 +156,16 @@ impl Keyspace {
         if let Some(row) = self.slots[slot as usize].whole_mut() {
             row.observe(by);
         }
+    }
+
+    /// Bytes that are counted for the row of a key. Of a large row so many columns are looked at, and the others taken
+    /// to be like them; all are where none is said.
+    pub fn counted_bytes(&self, key: &[u8], samples: Option<NonZeroUsize>) -> Option<u64> {
+        Some(match self.row(key)? {
+            RowRef::Compact(row) => compact_bytes(row),
+            RowRef::Packed(row) => packed_bytes(row),
+            RowRef::Whole(row) => row_bytes(row.key()) + row.columns_bytes(samples),
+        })
     }
 
     pub(super) fn compact_bytes(&self) -> u64 {

@@ -85,6 +85,59 @@ fn restoring_what_is_none() {
     );
 }
 
+fn integer(reply: &Reply) -> u64 {
+    let Reply::Integer(number) = reply else { panic!("{reply:?} is no number") };
+    u64::try_from(*number).expect("a count")
+}
+
+#[test]
+fn the_bytes_of_all_keys_are_those_of_the_keyspace() {
+    for mut datacenter in [Datacenter::new(0), Datacenter::with_versions(0)] {
+        let many = |command: &str, key: &str, count: usize| {
+            let words: String =
+                (0..count).map(|number| format!(" one{number} {}", "v".repeat(1 + number % 40))).collect();
+            format!("{command} {key}{words}")
+        };
+        for line in
+            ["SET s hello", "SET e text EX 100", "INCR n", "RPUSH l a b c", "ZADD z 1 a 2 b", "SADD m x"]
+        {
+            datacenter.run(line);
+        }
+        datacenter.run(&many("HSET", "small", 10));
+        datacenter.run(&many("HSET", "large", 300));
+        datacenter.run("EXPIRE large 100");
+        datacenter.run(&many("SADD", "members", 300));
+        let keys = ["s", "e", "n", "l", "z", "m", "small", "large", "members"];
+        let usage = |datacenter: &mut Datacenter, key: &str, options: &str| {
+            integer(&datacenter.run(&format!("MEMORY USAGE {key}{options}")))
+        };
+        let all: u64 = keys.iter().map(|key| usage(&mut datacenter, key, " SAMPLES 0")).sum();
+        assert_eq!(all, datacenter.keyspace.bytes());
+        // Only of large keys does it matter how many fields are looked at.
+        for key in &keys[..7] {
+            assert_eq!(usage(&mut datacenter, key, ""), usage(&mut datacenter, key, " SAMPLES 0"), "{key}");
+        }
+        let (some, exact) =
+            (usage(&mut datacenter, "large", ""), usage(&mut datacenter, "large", " SAMPLES 0"));
+        assert!(some != exact && some.abs_diff(exact) < exact / 2, "{some} is about {exact}");
+        assert_eq!(usage(&mut datacenter, "large", " SAMPLES 300"), exact);
+        assert_eq!(show(&datacenter.run("MEMORY USAGE none")), "nil");
+        assert_eq!(show(&datacenter.run("DEL s")), "1");
+        assert_eq!(show(&datacenter.run("MEMORY USAGE s")), "nil");
+    }
+}
+
+#[test]
+fn help_is_lines() {
+    let mut datacenter = Datacenter::new(0);
+    for command in ["MEMORY HELP", "OBJECT HELP"] {
+        let Reply::Array(lines) = datacenter.run(command) else { panic!("{command} is answered by lines") };
+        assert!(
+            matches!(&lines[0], Reply::Status(first) if first.starts_with(command.split(' ').next().unwrap_or("")))
+        );
+    }
+}
+
 #[test]
 fn what_redis_would_tell_of_an_object() {
     check(

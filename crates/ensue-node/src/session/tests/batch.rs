@@ -111,3 +111,18 @@ fn an_answer_that_is_too_short_does_not_shift_the_next_ones() {
     world.executed(vec![Reply::Integer(1)]);
     assert_eq!(world.received(), ":1|-ERR internal error: an owner left a command unanswered|");
 }
+
+#[test]
+fn help_needs_no_owner() {
+    let mut world = World::new();
+    for command in ["OBJECT HELP", "MEMORY HELP"] {
+        world.send(&["MULTI", command, "EXEC", command]);
+        assert!(world.sent.is_empty(), "{command}");
+        let received = world.received();
+        let (queued, answers) = received.split_at("+OK|+QUEUED|*1|".len());
+        assert_eq!(queued, "+OK|+QUEUED|*1|", "{command}");
+        assert_eq!(answers[..answers.len() / 2], answers[answers.len() / 2..], "{command}");
+        let word = command.split(' ').next().unwrap_or_default();
+        assert!(answers.contains(&format!("|+{word} <subcommand>")), "{answers}");
+    }
+}

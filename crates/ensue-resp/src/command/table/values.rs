@@ -7,7 +7,7 @@ const LIKE_SET: &str =
     "The target is deleted as seen and written anew: the later write wins, what was unseen stays.";
 const MAXIMUM: &str = "The later resulting string wins, as that of SETRANGE.";
 
-pub(super) const ROWS: [CommandSpec; 11] = [
+pub(super) const ROWS: [CommandSpec; 12] = [
     row("copy", -3, flags(&[Flags::WRITE, Flags::DENYOOM]), Route::Together)
         .keys(1, 2, 1)
         .listed("generic", "6.2.0")
@@ -20,6 +20,14 @@ pub(super) const ROWS: [CommandSpec; 11] = [
         .keys(1, 2, 1)
         .listed("string", "7.0.0")
         .says("The longest common subsequence of two strings.", READS),
+    row("memory", -2, flags(&[Flags::READONLY]), Route::Together)
+        .keys(2, 2, 1)
+        .listed("server", "4.0.0")
+        .subcommands(&["help", "usage"])
+        .says(
+            "The bytes that the store counts for a key.",
+            "Differs between datacenters: each counts what its own memory holds.",
+        ),
     row("object", -2, flags(&[Flags::READONLY]), Route::Together)
         .keys(2, 2, 1)
         .listed("generic", "2.2.3")
