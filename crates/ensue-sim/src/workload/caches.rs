@@ -54,7 +54,7 @@ impl Caches {
             for place in 0..options.shape.datacenters {
                 let mut random = Random::stream(options.seed, &format!("cache {place}"));
                 let core = CoreId(random.below(u64::from(options.shape.cores)) as u16);
-                let datacenter = DatacenterId(place as u8);
+                let datacenter = DatacenterId(place);
                 caches.push(Cache {
                     datacenter,
                     site: options.shape.site(datacenter, core),
