@@ -40,7 +40,6 @@ fn the_search_finds_what_a_broken_rule_does() {
     for (name, rule) in [
         ("album", Rule::WaitForDependencies),
         ("chain", Rule::WaitForEveryPart),
-        ("transaction-elsewhere", Rule::TickPastPromises),
         ("album-crash", Rule::RememberReceivedPosition),
         ("participant-dies", Rule::CompleteAfterCrash),
     ] {

@@ -52,7 +52,7 @@ impl Paris {
         let needs = vector::needs(options.stabilization_ms, vector::patience_ms(&options));
         // Between two reads of one partition the stable snapshot may move: several keys are read at one vector there,
         // too.
-        let needs = Needs { vectors_in_one_partition: true, ..needs };
+        let needs = Needs { vectors_in_one_partition: true, hides_own_writes: true, ..needs };
         Paris { profile: REGISTRATION.profile(needs) }
     }
 }

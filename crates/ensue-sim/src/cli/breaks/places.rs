@@ -311,7 +311,8 @@ pub(super) fn tests(rule: Rule) -> Option<&'static str> {
         Rule::HomeCommandsRunAtHome => "crates/ensue-node/src/session/tests/homes.rs",
         Rule::MessagesWaitForTheirPast => "crates/ensue-node/src/session/tests/pubsub.rs",
         Rule::ApplyOnce => "crates/ensue-node/src/partition/tests.rs",
-        Rule::TickPastPromises | Rule::RememberReceivedPosition => "crates/ensue-exhaust/tests/exhaustive.rs",
+        Rule::RememberReceivedPosition => "crates/ensue-exhaust/tests/exhaustive.rs",
+        Rule::TickPastPromises => "crates/ensue-sim/src/cli/breaks/tests.rs",
         _ => return None,
     })
 }

@@ -2,7 +2,9 @@
 
 use super::places::{Worlds, places};
 use super::{Catch, Row, page};
+use crate::cli::run_seed;
 use crate::oracle::agreement::Witnesses;
+use crate::rules::Rules;
 use crate::script::{Script, files};
 use ensue_types::Rule;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +39,16 @@ fn every_rule_has_a_script_or_a_test() {
         let text = std::fs::read_to_string(folder.join("..").join(test)).unwrap();
         assert!(text.contains(&format!("Rule::{rule:?}")), "{test} does not break {}", rule.name());
     }
+}
+
+/// No script shows it, and no small world: readers wait for no decision's sync (decision 40).
+#[test]
+fn a_clock_that_does_not_pass_what_it_promised_is_seen_soon() {
+    let is_seen = |seed| {
+        let rules = Rules::breaking(Rule::TickPastPromises);
+        run_seed(seed, rules, Some("eiger"), false).violation.is_some()
+    };
+    assert!((1..=10).any(is_seen));
 }
 
 #[test]
