@@ -105,7 +105,14 @@ impl Admission<'_> {
             }
             Message::StreamAcknowledge(acknowledge) => self.acknowledgement(acknowledge),
             Message::Heartbeat { end } => position(*end),
-            Message::Interest { .. } | Message::Publish { .. } => self.of_a_publisher(message),
+            Message::Interest { changes, .. } => {
+                let monitors = changes.iter().any(|interest| interest.kind == ChannelKind::Monitor);
+                admit(!monitors, "a datacenter that wants to be shown the commands of another one")
+            }
+            Message::Publish { kind, .. } => {
+                admit(*kind != ChannelKind::Monitor, "a command of another datacenter for who monitors")?;
+                self.of_a_publisher(message)
+            }
             Message::HomeRequest(request) => self.of_an_origin(request),
             Message::HomeAnswer { outcome: HomeOutcome::Executed { context, .. }, .. } => past(context),
             Message::Introduce(introduction) => {

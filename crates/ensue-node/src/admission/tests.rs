@@ -4,7 +4,8 @@
 use super::*;
 use crate::DatacenterTopology;
 use ensue_protocol::Options;
-use ensue_types::{Context, RequestId, Stamp};
+use ensue_types::{Context, RequestId, SessionId, Stamp};
+use ensue_wire::Interest;
 
 const OURS: DatacenterId = DatacenterId(0);
 const TWIN: Address = Address::Partition { datacenter: DatacenterId(1), partition: PartitionId(0) };
@@ -67,6 +68,28 @@ fn transact(keyspace: u8, partitions: &[u16]) -> Message {
         partitions.iter().map(|partition| Part { partition: PartitionId(*partition), commands: vec![] });
     let (request, context) = (RequestId::default(), Context::default());
     Message::Transact { request, keyspace: KeyspaceId(keyspace), context, parts: parts.collect() }
+}
+
+/// `MONITOR` shows the commands of a datacenter to its own clients only.
+#[test]
+fn commands_are_shown_to_no_other_datacenter() {
+    let message = |kind| {
+        let (channel, payload) = (bytes::Bytes::new(), bytes::Bytes::new());
+        Message::Publish { publisher: SessionId(1), kind, channel, payload, past: Vec::new() }
+    };
+    let interest = |kind| {
+        let changes = vec![Interest { kind, name: bytes::Bytes::new(), sessions: 1 }];
+        Message::Interest { all: false, changes }
+    };
+    let to = Address::Core { datacenter: OURS, core: CoreId(0) };
+    let judged = |datacenter, message| {
+        let from = Address::Core { datacenter: DatacenterId(datacenter), core: CoreId(1) };
+        verdict_of(Envelope { from, to, time: LogicalTime::ZERO, message }).is_ok()
+    };
+    for made in [&message as &dyn Fn(ChannelKind) -> Message, &interest] {
+        assert!(judged(0, made(ChannelKind::Monitor)) && judged(1, made(ChannelKind::Channel)));
+        assert!(!judged(1, made(ChannelKind::Monitor)));
+    }
 }
 
 fn commit(transaction: OperationId, by: u16) -> Message {
