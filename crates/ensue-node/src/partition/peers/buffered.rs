@@ -28,14 +28,13 @@ pub(in crate::partition) struct Buffered {
 impl Buffered {
     /// Keeps a message; gives it back if what sessions asked takes too much already.
     pub(crate) fn keep(&mut self, envelope: Envelope) -> Option<Envelope> {
-        if let Message::ReportChanges { .. } = envelope.message {
-            let is_older = |old: &Envelope| {
-                old.from == envelope.from && matches!(old.message, Message::ReportChanges { .. })
-            };
-            self.retain(|old| !is_older(old));
+        let is_wish = |one: &Envelope| matches!(one.message, Message::ReportChanges { .. });
+        if is_wish(&envelope) {
+            self.retain(|old| !is_wish(old) || old.from != envelope.from);
         }
         if is_of_session(&envelope) {
-            if self.session_bytes >= limits::BUFFERED_BYTES_MAX {
+            // There is one wish a core, and nobody says it again.
+            if self.session_bytes >= limits::BUFFERED_BYTES_MAX && !is_wish(&envelope) {
                 return Some(envelope);
             }
             self.session_bytes += bytes_of(&envelope.message);

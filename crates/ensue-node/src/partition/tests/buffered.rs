@@ -99,6 +99,8 @@ fn what_a_broken_link_has_failed_is_not_answered() {
 #[test]
 fn a_core_that_wants_to_be_told_of_changes_says_so_once() {
     let mut world = world();
+    // However much else is kept.
+    (0..20).for_each(|number| check(&mut world, number, (1 << 20) / size_of::<Dependency>()));
     for wanted in [true, false, true] {
         world.hear(SESSIONS, Message::ReportChanges { wanted });
     }
