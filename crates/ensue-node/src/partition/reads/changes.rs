@@ -169,3 +169,42 @@ impl Changes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AppendFsync;
+    use crate::partition::tests::config;
+    use ensue_types::{Now, PartitionId};
+    use std::sync::Arc;
+
+    const OTHER: DatacenterId = DatacenterId(1);
+
+    fn written(time: u64) -> Written {
+        let (key, time) = (Some(Bytes::from(time.to_string())), LogicalTime(time));
+        Written { key, datacenter: OTHER, time, change: Happened::Deadline, event: None, writer: None }
+    }
+
+    /// However long a link is cut, and whatever comes over the others: what waits has a bound, and nothing is forgotten.
+    #[test]
+    fn what_waits_has_a_bound_and_beyond_it_everything_counts_as_changed() {
+        let protocols = vec![ensue_protocol::by_name("cure", Default::default()).expect("it is known")];
+        let config = Arc::new(config(AppendFsync::Always));
+        let mut cx = Cx::new(PartitionId(0), config, Arc::new(protocols), Now::default());
+        let mut changes = Changes { listeners: [CoreId(0)].into(), ..Changes::default() };
+        let last = 3 * HIDDEN_MAX as u64;
+        for time in 1..=last {
+            changes.hide(&cx, KeyspaceId(0), written(time));
+            assert!(changes.count <= HIDDEN_MAX);
+        }
+        assert_eq!(changes.hidden.values().map(Vec::len).sum::<usize>(), changes.count);
+        let mut times = Times::default();
+        let mut stable = TimeVector::default();
+        stable.raise(OTHER, LogicalTime(last));
+        times.join_stable(&stable);
+        changes.on_stable(&mut cx, &times);
+        assert_eq!((changes.count, changes.hidden.len(), changes.doubtful.len()), (0, 0, 0));
+        let told: Vec<Message> = std::iter::from_fn(|| cx.outbox.next()).map(|one| one.message).collect();
+        assert!(told.iter().any(|message| matches!(message, Message::Changed { key: None, .. })));
+    }
+}
