@@ -5,9 +5,8 @@
 use crate::session::cx::Cx;
 use crate::session::step::Step;
 use bytes::Bytes;
-use ensue_protocol::Past;
 use ensue_resp::{CommandError, ProtocolVersion};
-use ensue_types::{Args, Context, KeyspaceId, LogicalTime, Reply, TimeVector, limits};
+use ensue_types::{Args, Causes, Context, KeyspaceId, LogicalTime, Reply, TimeVector, limits};
 use ensue_wire::{Address, ChannelKind, Message};
 
 /// One of these commands, if it is one.
@@ -114,7 +113,7 @@ fn publish<E>(cx: &mut Cx<'_>, kind: ChannelKind, args: &Args) -> Step<E> {
             receivers += i64::from(sessions);
             past_within.get_or_insert_with(|| past_within_datacenter(cx)).clone()
         } else {
-            past.get_or_insert_with(|| past_of(cx)).clone()
+            past.get_or_insert_with(|| past_of(cx, |_| true)).clone()
         };
         let to = Address::Core { datacenter: core.datacenter, core: core.core };
         let (channel, payload) = (channel.clone(), payload.clone());
@@ -141,18 +140,17 @@ fn publish<E>(cx: &mut Cx<'_>, kind: ChannelKind, args: &Args) -> Step<E> {
 /// here; by times it reads what is not stable here, if it has seen it elsewhere, or, optimistically, at once.
 fn past_within_datacenter(cx: &Cx<'_>) -> Vec<(KeyspaceId, Context)> {
     let own = cx.core.config.topology.datacenter;
-    let is_of_others = |(keyspace, context): &(KeyspaceId, Context)| {
-        let past = cx.core.protocol(*keyspace).past(&context.causes);
-        matches!(past, Ok(Past::Times(times)) if !TimeVector::default().covers_but(own, &times))
+    let names_others = |causes: &Causes| {
+        causes.times().is_ok_and(|vector| !TimeVector::default().covers_but(own, &vector.times))
     };
-    past_of(cx).into_iter().filter(is_of_others).collect()
+    past_of(cx, names_others)
 }
 
-/// What the session depends on, in every keyspace in which it depends on something.
-fn past_of(cx: &Cx<'_>) -> Vec<(KeyspaceId, Context)> {
+/// What the session depends on, in every keyspace in which it depends on something of this kind.
+fn past_of(cx: &Cx<'_>, is_meant: impl Fn(&Causes) -> bool) -> Vec<(KeyspaceId, Context)> {
     let has_past = |keyspace: &KeyspaceId| {
         let causes = &cx.contexts.of(*keyspace).causes;
-        !causes.is_empty() && cx.core.protocol(*keyspace).capabilities().causality
+        !causes.is_empty() && is_meant(causes) && cx.core.protocol(*keyspace).capabilities().causality
     };
     let keyspaces = cx.contexts.keyspaces().filter(has_past);
     keyspaces.map(|keyspace| (keyspace, cx.contexts.of(keyspace).clone())).collect()
