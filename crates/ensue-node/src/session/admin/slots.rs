@@ -46,12 +46,10 @@ pub(crate) fn on_command(cx: &Cx<'_>, local_address: &str, args: &Args) -> Clust
             None => CommandError::NotInteger.reply(),
         },
         (b"help", []) => Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect()),
-        (name, _) => match (KNOWN, REFUSED) {
-            (known, _) if known.iter().any(|known| known.as_bytes() == name) => {
-                CommandError::wrong_arity(format!("cluster|{}", String::from_utf8_lossy(name))).reply()
-            }
-            (_, refused) if refused.iter().any(|refused| refused.as_bytes() == name) => refusal(name),
-            _ => CommandError::unknown_subcommand("cluster", &args[1]).reply(),
+        (name, _) if REFUSED.iter().any(|refused| refused.as_bytes() == name) => refusal(name),
+        (name, _) => match KNOWN.iter().find(|known| known.as_bytes() == name) {
+            Some(known) => CommandError::wrong_arity(format!("cluster|{known}")).reply(),
+            None => CommandError::unknown_subcommand("cluster", &args[1]).reply(),
         },
     })
 }
@@ -148,8 +146,8 @@ fn id_of(config: &NodeConfig) -> String {
 fn refusal(word: &[u8]) -> Reply {
     let word = String::from_utf8_lossy(word).to_ascii_uppercase();
     let words = format!(
-        "ERR CLUSTER {word} is refused: the node of a datacenter has all slots, and which datacenters there are is read \
-         from the configuration"
+        "ERR CLUSTER {word} is refused: the node of a datacenter has all slots, and which datacenters there are is \
+         read from the configuration"
     );
     Reply::Error(words.into())
 }
