@@ -86,8 +86,55 @@ pub fn page(records: &Records) -> String {
             put(&mut out, &format!("![{}](papers/{})", record.name, picture_name(record)));
         }
     }
+    narrow(&out)
+}
+
+/// A page with no line of prose wider than [`WIDTH`]; the rows of a table lose their padding where that helps.
+fn narrow(page: &str) -> String {
+    let mut out = String::with_capacity(page.len());
+    for line in page.lines() {
+        match (line.chars().count() > WIDTH, line.starts_with('|')) {
+            (false, _) => put(&mut out, line),
+            (true, true) => put(&mut out, &unpadded(line)),
+            (true, false) => wrap(&mut out, line),
+        }
+    }
     out
 }
+
+/// A row of a table, a space beside each cell.
+fn unpadded(row: &str) -> String {
+    let cells = row.trim_matches('|').split('|').map(str::trim);
+    let cells = cells.map(|cell| match cell.strip_prefix("---").map(|rest| rest.ends_with(':')) {
+        Some(true) => " --: |".to_owned(),
+        Some(false) => " --- |".to_owned(),
+        None => format!(" {cell} |"),
+    });
+    std::iter::once("|".to_owned()).chain(cells).collect()
+}
+
+/// Breaks a line between words; what follows in an item of a list is indented.
+fn wrap(out: &mut String, line: &str) {
+    let indent = if line.starts_with("- ") { "  " } else { "" };
+    let mut width = 0;
+    for word in line.split(' ') {
+        let wide = word.chars().count();
+        if width > 0 && width + 1 + wide > WIDTH {
+            out.push('\n');
+            out.push_str(indent);
+            width = indent.len();
+        } else if width > 0 {
+            out.push(' ');
+            width += 1;
+        }
+        out.push_str(word);
+        width += wide;
+    }
+    out.push('\n');
+}
+
+/// Columns of a page.
+const WIDTH: usize = 120;
 
 /// What experiments have shown of why statements about the recorded figures fail.
 fn causes(records: &Records) -> String {

@@ -26,9 +26,9 @@ pub const PAPERS: [Paper; 6] =
 pub const CAUSES: [(&str, &str, &str); 1] = [(
     "beyond",
     "S2",
-    "S1 is the same worlds but for the keys, which are on the client's own partition, and keeps nine tenths. What is lost \
-     here is lost from 1 to 4 partitions, where three of four operations begin to cross cores, each with a message of its \
-     own and one back.",
+    "S1 is the same worlds but for the keys, which are on the client's own partition, and keeps nine tenths. What is \
+     lost here is lost from 1 to 4 partitions, where three of four operations begin to cross cores, each with a message \
+     of its own and one back.",
 )];
 
 /// The paper and the figures that these words name, `all` of either; an error says what there is.

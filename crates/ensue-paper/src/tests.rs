@@ -9,6 +9,7 @@ use crate::papers::{PAPERS, find};
 use crate::record::{FigureRecord, Line, Panel, Records, Spread};
 use crate::run;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 fn figures() -> impl Iterator<Item = (&'static str, &'static Figure)> {
@@ -194,6 +195,20 @@ fn scaled(share: f64) -> Vec<Panel> {
     let points = ["1", "16", "128"].map(String::from).into();
     let lines = vec![line("eventual"), line("eiger")];
     vec![Panel { metric: simulated::PER_PARTITION.name.into(), unit: "1/s".into(), points, lines }]
+}
+
+/// `UPDATE_GOLDEN=1` makes the page anew.
+#[test]
+fn the_recorded_page_is_that_of_the_recorded_data() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/figures");
+    let data = std::fs::read_to_string(folder.join("papers.json")).unwrap();
+    let page = page::page(&serde_json::from_str(&data).unwrap());
+    if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
+        std::fs::write(folder.join("papers.md"), &page).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(folder.join("papers.md")).unwrap(), page);
+    let is_wide = |line: &&str| line.chars().count() > 120 && !line.starts_with('|');
+    assert_eq!(page.lines().find(is_wide), None);
 }
 
 #[test]
