@@ -25,7 +25,7 @@ mod streams;
 use crate::oracle::history::{History, OperationIndex, Outcome};
 use crate::oracle::{Violation, property};
 use crate::random::Random;
-use crate::resp::{self, Answer};
+use crate::resp::{self, Answer, Answers};
 use crate::workload::clients::Clients;
 use crate::world::World;
 use crate::world::clock::EPOCH_MS;
@@ -572,8 +572,7 @@ impl Clients for Workload {
         self.clients[index].incoming.extend(bytes);
         loop {
             let client = &mut self.clients[index];
-            let popped = client.incoming.pop().map_err(|why| Violation::new(property::PROTOCOL, why))?;
-            let Some(answer) = popped else { return Ok(()) };
+            let Some(answer) = next_answer(&mut client.incoming)? else { return Ok(()) };
             let Some(request) = client.waiting.front_mut() else {
                 return Err(Violation::new(property::PROTOCOL, format!("unasked answer {answer}")));
             };
@@ -630,6 +629,11 @@ impl Clients for Workload {
         }
         self.relics.iter_mut().for_each(|relic| relic.certain = false);
     }
+}
+
+/// The next whole answer of a connection.
+fn next_answer(incoming: &mut Answers) -> Result<Option<Answer>, Violation> {
+    incoming.pop().map_err(|why| Violation::new(property::PROTOCOL, why))
 }
 
 fn owners(world: &World) -> Owners {

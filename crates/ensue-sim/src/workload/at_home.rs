@@ -4,7 +4,7 @@
 //! another thing: not causality, but that each command happens at most once, and in one place
 //! (`oracle::homes`). An error says nothing about whether a command was executed.
 
-use super::Workload;
+use super::{Workload, next_answer};
 use crate::oracle::homes::{HomeHistory, HomeOperation, Kind};
 use crate::oracle::{Violation, property};
 use crate::random::Random;
@@ -162,9 +162,7 @@ impl Workload {
         };
         let client = &mut clients[place];
         client.incoming.extend(bytes);
-        while let Some(answer) =
-            client.incoming.pop().map_err(|why| Violation::new(property::PROTOCOL, why))?
-        {
+        while let Some(answer) = next_answer(&mut client.incoming)? {
             if !client.selected {
                 // A partition that does not serve yet is no reason to refuse this.
                 client.selected = answer == Answer::Status("OK".into());

@@ -6,8 +6,8 @@
 //! What it reads stands in no history: a cache is judged at the end. When all is at rest, what it still keeps must be
 //! what its datacenter answers. A change that is not told, or told before readers see it, leaves an old value behind.
 
-use super::Workload;
 use super::model::normal;
+use super::{Workload, next_answer};
 use crate::oracle::{Final, Violation, property};
 use crate::random::Random;
 use crate::resp::{self, Answer, Answers};
@@ -223,8 +223,7 @@ impl Workload {
         incoming.extend(bytes);
         loop {
             let incoming = if hears { &mut cache.heard } else { &mut cache.answers };
-            let popped = incoming.pop().map_err(|why| Violation::new(property::PROTOCOL, why))?;
-            let Some(answer) = popped else { return Ok(true) };
+            let Some(answer) = next_answer(incoming)? else { return Ok(true) };
             let goes_on = match hears {
                 true => cache.hear(world, &answer),
                 false => cache.learn(marks, answer),

@@ -5,10 +5,10 @@
 //! publisher's past: so the oracle judges that a message is handed out only when what its publisher had seen is
 //! visible.
 
-use super::Workload;
 use super::client::Purpose;
 use super::command::{Command, Expect};
 use super::mix::Draft;
+use super::{Workload, next_answer};
 use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen, Written};
 use crate::oracle::{Violation, property};
 use crate::random::Random;
@@ -100,10 +100,7 @@ impl Workload {
         let Some(index) = self.listeners.iter().position(is_its) else { return Ok(false) };
         self.listeners[index].incoming.extend(bytes);
         loop {
-            let popped = self.listeners[index].incoming.pop();
-            let Some(answer) = popped.map_err(|why| Violation::new(property::PROTOCOL, why))? else {
-                return Ok(true);
-            };
+            let Some(answer) = next_answer(&mut self.listeners[index].incoming)? else { return Ok(true) };
             let wrong = || Violation::new(property::PROTOCOL, format!("a subscriber was told {answer}"));
             match &answer {
                 // The node is about to stop, or the partitions do not serve.
