@@ -185,7 +185,7 @@ mod tests {
         Written { key, datacenter: OTHER, time, change: Happened::Deadline, event: None, writer: None }
     }
 
-    /// However long a link is cut, and whatever comes over the others: what waits has a bound, and nothing is forgotten.
+    /// However long a link is cut, and whatever comes over the others: what waits has a bound, nothing is forgotten.
     #[test]
     fn what_waits_has_a_bound_and_beyond_it_everything_counts_as_changed() {
         let protocols = vec![ensue_protocol::by_name("cure", Default::default()).expect("it is known")];
