@@ -6,6 +6,7 @@
 
 use crate::papers;
 use crate::record::{FigureRecord, Panel};
+use serde::Serialize;
 
 /// A paper's number and ours are alike within this factor.
 pub const FACTOR: f64 = 1.5;
@@ -61,7 +62,7 @@ pub enum Expected {
 }
 
 /// A statement of the paper beside what was measured.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
     pub words: &'static str,
     pub paper: String,

@@ -5,6 +5,7 @@
 
 use crate::paint::Paint;
 use anyhow::{Context, ensure};
+use ensue_paper::claim::verdicts;
 use ensue_paper::figure::Figure;
 use ensue_paper::instrument::Effort;
 use ensue_paper::page;
@@ -103,7 +104,13 @@ pub(super) fn run(args: &PaperArgs) -> anyhow::Result<ExitCode> {
         records.push(record);
     }
     if let Some(file) = &args.json {
-        let text = serde_json::to_string_pretty(&Records { figures: records.clone() })? + "\n";
+        let judged = |record: &FigureRecord| {
+            let mut figure = serde_json::to_value(record)?;
+            figure["verdicts"] = serde_json::to_value(verdicts(record))?;
+            Ok(figure)
+        };
+        let figures = records.iter().map(judged).collect::<anyhow::Result<Vec<_>>>()?;
+        let text = serde_json::to_string_pretty(&serde_json::json!({ "figures": figures }))? + "\n";
         match to_stdout {
             true => std::io::stdout().write_all(text.as_bytes())?,
             false => write(file, &text)?,
