@@ -3,7 +3,7 @@
 //! cargo-mutants lists the changes; a seed shuffles them; the first that can be compiled as switches (`switch.rs`) are
 //! all compiled into one copy of the tree. Each test, script and seed is run once without a change and writes down
 //! which places it comes to (`unit.rs`). Then each change in turn is switched on by its number, and what comes to its
-//! place is run, the cheapest first, until one objects. A change that nobody objects to is a hole in the tests: the
+//! place is run, one after the other, until one objects. A change that nobody objects to is a hole in the tests: the
 //! table at the end names it.
 //!
 //! All that is known is written down as it comes (`journal.rs`): a run that was stopped goes on when it is started
@@ -40,6 +40,8 @@ struct Options {
     workers: usize,
     /// Drawn seeds of the simulator that a change must survive.
     seeds: u64,
+    /// Processor time that scripts, and each kind of seeds, have for a change; without end, if nothing is said.
+    limit_seconds: u64,
     /// Only changes whose name has one of these in it; all, if there is none.
     only: Vec<String>,
     scratch: PathBuf,
@@ -71,7 +73,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     println!("{:>6.1} s  until all was compiled", began.elapsed().as_secs_f64());
     let journal = Mutex::new(journal);
     let units = unit::all(&copy, &built, options.seeds)?;
-    let bench = Bench::sit(units, &journal, &options.scratch, options.workers)?;
+    let bench = Bench::sit(units, &journal, &options.scratch, options.workers, options.limit_seconds)?;
     println!("{:>6.1} s  until it was known what comes where", began.elapsed().as_secs_f64());
     ask(&bench, &sample, &journal, options.workers)?;
     let figures = Figures::new(locked(&journal).known());
@@ -87,8 +89,11 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<bool> {
 fn open(root: &Path, options: &Options, copy: &Copy, all: &[Mutant]) -> Result<Journal> {
     let path = options.scratch.join("journal");
     let known = Known::read(&path)?;
-    let Options { sample, seed, only, seeds, .. } = options;
-    let key = format!("tree {:016x} sample {sample} seed {seed} seeds {seeds} only {only:?}", copy.digest);
+    let Options { sample, seed, only, seeds, limit_seconds, .. } = options;
+    let key = format!(
+        "tree {:016x} sample {sample} seed {seed} seeds {seeds} limit {limit_seconds} only {only:?}",
+        copy.digest
+    );
     if known.key == key && !known.sample.is_empty() {
         return Journal::go_on(&path, known);
     }
@@ -129,7 +134,7 @@ fn ask(bench: &Bench, sample: &[&Mutant], journal: &Mutex<Journal>, workers: usi
             if locked(journal).known().verdicts.contains_key(&mutant.identity()) {
                 continue;
             }
-            let (verdict, cost_ms) = bench.judge(number, &mutant.package)?;
+            let (verdict, cost_ms) = bench.judge(number, mutant)?;
             println!("{number:>4} {:>6.1} s  {verdict}: {}", cost_ms as f64 / 1_000.0, mutant.name);
             locked(journal).judged(&mutant.identity(), &verdict, cost_ms)?;
         }
@@ -147,6 +152,7 @@ fn parse(root: &Path, arguments: &[String]) -> Result<Options> {
         seed: 1,
         workers: std::thread::available_parallelism().map_or(1, usize::from),
         seeds: 30,
+        limit_seconds: u64::MAX,
         only: Vec::new(),
         scratch: root.join("target/mutants"),
         record: None,
@@ -166,6 +172,7 @@ fn parse(root: &Path, arguments: &[String]) -> Result<Options> {
                     "--seed" => options.seed = value.parse()?,
                     "--workers" => options.workers = value.parse()?,
                     "--seeds" => options.seeds = value.parse()?,
+                    "--limit-seconds" => options.limit_seconds = value.parse()?,
                     "--only" => options.only.push(value.clone()),
                     "--scratch" => options.scratch = value.into(),
                     other => bail!("mutants has no option `{other}`"),

@@ -59,8 +59,12 @@ impl Figures {
         } else {
             ""
         };
+        let limit = match options.limit_seconds {
+            u64::MAX => String::new(),
+            seconds => format!(" --limit-seconds {seconds}"),
+        };
         format!(
-            "# Small wrong changes\n\nWritten by\n\n    cargo xtask mutants --sample {} --seed {}{only} --record\n\n\
+            "# Small wrong changes\n\nWritten by\n\n    cargo xtask mutants --sample {} --seed {}{limit}{only} --record\n\n\
              at commit {}.\n{again}\n{self}",
             options.sample,
             options.seed,

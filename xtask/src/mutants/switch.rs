@@ -13,11 +13,23 @@ pub(super) const VARIABLE: &str = "ENSUE_MUTANT";
 /// The variable that names the file that a run without a change writes the numbers into whose places it comes to.
 pub(super) const REACHED: &str = "ENSUE_MUTANTS_REACHED";
 
-/// What every copy of the tree gets in its lowest crate.
+/// What every copy of the tree gets in its lowest crate. Once it is known which change is on, asking costs a comparison:
+/// it is asked everywhere, and what judges must not be slow.
 pub(super) const FUNCTION: &str = "
+static MUTANT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(u32::MAX);
+
+#[inline]
 pub fn mutant(number: u32) -> bool {
+    match MUTANT.load(std::sync::atomic::Ordering::Relaxed) {
+        u32::MAX => mutant_unknown(number),
+        on => on == number,
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn mutant_unknown(number: u32) -> bool {
     use std::sync::OnceLock;
-    static ON: OnceLock<u32> = OnceLock::new();
     static LIST: OnceLock<Option<std::sync::Mutex<(std::fs::File, std::collections::BTreeSet<u32>)>>> = OnceLock::new();
     let list = LIST.get_or_init(|| {
         let path = std::env::var_os(\"ENSUE_MUTANTS_REACHED\")?;
@@ -29,8 +41,11 @@ pub fn mutant(number: u32) -> bool {
             use std::io::Write;
             writeln!(list.0, \"{number}\").expect(\"the list of what is reached can be written\");
         }
+        return false;
     }
-    *ON.get_or_init(|| std::env::var(\"ENSUE_MUTANT\").ok().and_then(|n| n.parse().ok()).unwrap_or(0)) == number
+    let on = std::env::var(\"ENSUE_MUTANT\").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    MUTANT.store(on, std::sync::atomic::Ordering::Relaxed);
+    on == number
 }
 ";
 
