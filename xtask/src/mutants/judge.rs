@@ -152,7 +152,7 @@ impl Objections {
 
 /// What is run together, in this order: tests of the changed package, other tests, and one by one the rest, by cost for
 /// each objection. What comes in is ordered by cost.
-fn turns<'u>(
+pub(super) fn turns<'u>(
     units: impl Iterator<Item = &'u (Unit, Measured)>,
     package: &str,
     objections: impl Fn(String) -> u64,

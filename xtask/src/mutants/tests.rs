@@ -2,9 +2,11 @@
 //! file itself with each change behind its number.
 
 use super::journal::{Journal, Known, Measured};
-use super::judge::Verdict;
+use super::judge::{self, Verdict};
 use super::list::{self, Mutant};
+use super::unit::Unit;
 use super::{shuffled, site, switch, unit};
+use std::path::PathBuf;
 
 /// A change of the first place where `old` stands in `text`.
 fn mutant(text: &str, genre: &str, old: &str, replacement: &str) -> Mutant {
@@ -201,4 +203,22 @@ fn a_run_goes_on_with_what_its_journal_says() {
 fn what_the_shell_says_of_its_children_is_read() {
     assert_eq!(unit::children_ms("0m0.000000s 0m0.010000s\n1m1.250000s 0m0.040000s\n"), Some(61_290));
     assert_eq!(unit::children_ms("nothing\n"), None);
+}
+
+#[test]
+fn tests_come_first_and_then_who_objects_most_for_its_cost() {
+    let unit = |name: &str, tests: Option<&str>, cost_ms| {
+        let (judge, tests) = (name.to_owned(), tests.map(str::to_owned));
+        let unit = Unit { judge, tests, program: name.into(), folder: PathBuf::new(), arguments: Vec::new() };
+        (unit, Measured { cost_ms, reached: [1].into() })
+    };
+    let units = [unit("script", None, 10), unit("tests", Some("p"), 20), unit("seed", None, 300)];
+    let asked = |objections: u64| {
+        let turns =
+            judge::turns(units.iter(), "p", |label| u64::from(label.starts_with("seed")) * objections);
+        turns.iter().flatten().map(|known| known.0.judge.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(asked(0), ["tests", "script", "seed"]);
+    assert_eq!(asked(28), ["tests", "script", "seed"]);
+    assert_eq!(asked(30), ["tests", "seed", "script"]);
 }

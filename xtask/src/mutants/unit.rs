@@ -17,7 +17,8 @@ const MEMORY_KIB: u64 = 6 << 20;
 /// For the run without a change.
 pub(super) const PATIENCE_SECONDS_FIRST: u64 = 900;
 
-/// Seeds beside those that are drawn, for each kind of world.
+/// Seeds beside so many that are drawn, for each kind of world; beside others, in proportion.
+const SEEDS_DRAWN: u64 = 30;
 const SEEDS_EACH: u64 = 5;
 const SEEDS_LOSING: u64 = 2;
 const SEEDS_LOSING_DIRECTORIES: u64 = 3;
@@ -79,6 +80,7 @@ pub(super) fn all(copy: &Copy, built: &Built, seeds: u64) -> Result<Vec<Unit>> {
         units.push(simulated("the scenarios", format!("--scenario {name}")));
     }
     units.extend((1..=seeds).map(|seed| simulated("the simulator", format!("--seed {seed}"))));
+    let in_proportion = |count: u64| (count * seeds).div_ceil(SEEDS_DRAWN);
     for protocol in protocols(&built.simulator)? {
         for (count, what) in [
             (SEEDS_EACH, ""),
@@ -87,11 +89,11 @@ pub(super) fn all(copy: &Copy, built: &Built, seeds: u64) -> Result<Vec<Unit>> {
         ] {
             let words = |seed| format!("--protocol {protocol}{what} --seed {seed}");
             let judge = "the simulator, each protocol";
-            units.extend((1..=count).map(|seed| simulated(judge, words(seed))));
+            units.extend((1..=in_proportion(count)).map(|seed| simulated(judge, words(seed))));
         }
     }
     let branches = |seed| simulated("the simulator, branches", format!("--protocol tardis --seed {seed}"));
-    units.extend((1..=SEEDS_BRANCHES).map(branches));
+    units.extend((1..=in_proportion(SEEDS_BRANCHES)).map(branches));
     Ok(units)
 }
 
