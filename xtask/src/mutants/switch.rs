@@ -13,8 +13,8 @@ pub(super) const VARIABLE: &str = "ENSUE_MUTANT";
 /// The variable that names the file that a run without a change writes the numbers into whose places it comes to.
 pub(super) const REACHED: &str = "ENSUE_MUTANTS_REACHED";
 
-/// What every copy of the tree gets in its lowest crate. Once it is known which change is on, asking costs a comparison:
-/// it is asked everywhere, and what judges must not be slow.
+/// What every copy of the tree gets in its lowest crate. Once it is known which change is on, a question costs a
+/// comparison: it is asked everywhere, and what judges must not be slow.
 pub(super) const FUNCTION: &str = "
 static MUTANT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(u32::MAX);
 
