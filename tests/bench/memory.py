@@ -34,6 +34,8 @@ QUIET_S = 60
 # So many readings in a row, this far apart, between which the bytes in use do not fall any more.
 READINGS, READING_PAUSE_S = 4, 0.5
 READINGS_SPREAD = 0.002
+# What has just been written takes more for so long.
+YOUNG_S = 8
 # The kind of keys that is flushed, the share of their bytes that this may leave, and how long it is waited for.
 FLUSHED = "strings"
 LEFT_MAX, FLUSH_S = 0.05, 30
@@ -164,6 +166,7 @@ def used_memory(server):
 
 def settled_memory(server):
     """The bytes in use when they do not fall any more."""
+    time.sleep(YOUNG_S)
     used, end = [], time.monotonic() + QUIET_S
     while time.monotonic() < end:
         used.append(used_memory(server))

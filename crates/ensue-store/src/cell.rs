@@ -5,6 +5,7 @@
 //! answered truly or not at all. In a keyspace that keeps versions, what not everybody may see yet is kept apart
 //! (`versions`). It does not decide when a past state may be forgotten.
 
+use crate::forgetting::Forgets;
 use crate::siblings::{Conflicts, Sibling, Siblings};
 use crate::undominated::Undominated;
 use crate::versions::{Version, Versions};
@@ -324,19 +325,20 @@ impl State {
         bytes(&self.base.dependencies) + additions + undominated
     }
 
-    /// Forgets what those writes carry.
-    pub(crate) fn forget_dependencies(&mut self, is_globally_stable: &dyn Fn(&OperationId) -> bool) {
-        let additions = self.counter.iter_mut().flat_map(|counter| &mut counter.additions);
-        let additions = additions.map(|addition| (addition.operation, &mut addition.dependencies));
-        let forget = |(operation, carried): (OperationId, &mut Option<Arc<Carried>>)| {
-            if carried.is_some() && is_globally_stable(&operation) {
-                *carried = None;
-            }
+    /// Forgets what those writes carry of which that need not be known.
+    pub(crate) fn forget_dependencies(&mut self, forgets: &Forgets<'_>) {
+        let forget = |operation: OperationId, stamp: Stamp, carried: &mut Option<Arc<Carried>>| {
+            drop(carried.take_if(|carried| forgets(&operation, stamp, carried.causes())));
         };
-        additions.chain([(self.base.operation, &mut self.base.dependencies)]).for_each(forget);
-        if let Some(undominated) = &mut self.undominated {
-            undominated.bases_mut().map(|base| (base.operation, &mut base.dependencies)).for_each(forget);
-            undominated.removals_mut().map(|by| (by.operation, &mut by.dependencies)).for_each(forget);
+        for addition in self.counter.iter_mut().flat_map(|counter| &mut counter.additions) {
+            forget(addition.operation, addition.stamp, &mut addition.dependencies);
+        }
+        let others = self.undominated.as_mut().map(|undominated| undominated.bases_mut());
+        for base in others.into_iter().flatten().chain([&mut self.base]) {
+            forget(base.operation, base.stamp, &mut base.dependencies);
+        }
+        for by in self.undominated.iter_mut().flat_map(|undominated| undominated.removals_mut()) {
+            forget(by.operation, by.stamp, &mut by.dependencies);
         }
     }
 
@@ -755,12 +757,12 @@ impl Cell {
         }
     }
 
-    /// Forgets what settled values depend on that were written by such operations; says how many bytes that was.
-    pub(crate) fn forget_dependencies(&mut self, is_globally_stable: &dyn Fn(&OperationId) -> bool) -> u64 {
+    /// Forgets what settled values depend on; says how many bytes that was.
+    pub(crate) fn forget_dependencies(&mut self, forgets: &Forgets<'_>) -> u64 {
         let before = self.dependency_bytes();
         if before > 0 {
-            self.state.forget_dependencies(is_globally_stable);
-            self.versions.iter_mut().for_each(|versions| versions.forget_dependencies(is_globally_stable));
+            self.state.forget_dependencies(forgets);
+            self.versions.iter_mut().for_each(|versions| versions.forget_dependencies(forgets));
         }
         before - self.dependency_bytes()
     }

@@ -20,6 +20,7 @@
 //! kind 4, what every reader must see, since format 2: keyspace u8 | bytes of its protocol
 //! kind 5, a record of the log that counts for ever, since format 3
 //! kind 6, the states of a branching keyspace, and kind 7, one of its keys: keyspace u8 | its own bytes
+//! kind 8, an effect that every reader sees, whose write carries nothing that need be known, since format 9: as kind 1
 //! ```
 
 use crate::cell::{Base, Cell, State, Write};
@@ -51,6 +52,9 @@ pub const RECORD: u8 = 5;
 pub const BRANCH_STATES: u8 = 6;
 /// The kind of item that holds a key of a branching keyspace.
 pub const BRANCH_KEY: u8 = 7;
+
+/// The kind of item that holds one effect that every reader sees, whose write carries nothing that need be known.
+pub const BARE_EFFECT: u8 = 8;
 
 /// What has been received and applied of one datacenter's stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -192,7 +196,8 @@ fn read_stamp(from: &mut Bytes) -> Result<Stamp, bytes::TryGetError> {
 
 /// The items that bring one column back, each with its kind. Flushes among its versions have an item for all rows.
 pub fn column_items(keyspace: KeyspaceId, key: &Bytes, column: &Column, cell: &Cell) -> Vec<(u8, Vec<u8>)> {
-    let item = |kind, since, source, effect, previous| {
+    let item = |kind, since, source: Source, effect, previous| {
+        let kind = if kind == EFFECT && source.dependencies.is_none() { BARE_EFFECT } else { kind };
         let change = RowEffect { key: key.clone(), column: column.clone(), effect };
         (kind, item(since, keyspace, source, vec![change], previous))
     };
@@ -315,7 +320,7 @@ pub struct WriteImage {
     pub previous: Option<Previous>,
 }
 
-/// Reads an item of the kind `EFFECT`, `VERSION` or `FLUSH`.
+/// Reads an item of the kind `EFFECT`, `BARE_EFFECT`, `VERSION` or `FLUSH`.
 pub fn decode_write(kind: u8, bytes: &Bytes) -> Result<WriteImage, LayoutError> {
     let wrong = LayoutError::Unknown { what: "write image", at: 0, value: 0 };
     let mut from = bytes.clone();

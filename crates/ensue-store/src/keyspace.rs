@@ -34,6 +34,7 @@ pub use written::{Happened, Writer, Written};
 
 mod awaited;
 mod filled;
+mod forget;
 mod slots;
 mod spent;
 pub mod undo;
@@ -88,8 +89,8 @@ pub struct Keyspace {
     bytes: u64,
     /// Of these, what the values carry.
     dependencies: u64,
-    /// The slot at which forgetting that goes on.
-    forgotten_to: usize,
+    /// The slot, and of a large row the column, at which forgetting that goes on.
+    forgotten_to: (usize, usize),
     cells: u64,
     keeps_versions: bool,
     /// Rows of more columns are large.
@@ -155,24 +156,6 @@ impl Keyspace {
     /// Bytes of what the values, and their versions, depend on.
     pub fn dependency_bytes(&self) -> u64 {
         self.dependencies
-    }
-
-    /// Forgets what settled values depend on that were written by such operations, in not more than `budget` slots.
-    pub fn forget_dependencies(&mut self, is_globally_stable: &dyn Fn(&OperationId) -> bool, budget: usize) {
-        if self.dependencies == 0 {
-            return;
-        }
-        let end = self.slots.len().min(self.forgotten_to + budget);
-        for slot in self.forgotten_to.min(end)..end {
-            let Some(row) = self.slots[slot].whole_mut() else { continue };
-            let (forgotten, saved) = row.forget_dependencies(is_globally_stable);
-            self.bytes -= forgotten + saved;
-            self.dependencies -= forgotten;
-            if forgotten > 0 {
-                self.settle_row(slot as u32);
-            }
-        }
-        self.forgotten_to = if end < self.slots.len() { end } else { 0 };
     }
 
     /// Forgets which write made which column of large rows, of those that are settled: nobody need remember them one by
@@ -695,7 +678,8 @@ impl Keyspace {
     pub fn restore_image(&mut self, kind: u8, image: WriteImage) {
         let WriteImage { since: at, stamp, operation, dependencies, change, previous, .. } = image;
         let previous = previous.as_ref();
-        let write = Write { stamp, at, operation, dependencies: self.carried(&dependencies) };
+        let carried = (kind != image::BARE_EFFECT).then(|| self.carried(&dependencies)).flatten();
+        let write = Write { stamp, at, operation, dependencies: carried };
         match change {
             None => self.flush(&write),
             Some(change) if kind == image::VERSION => drop(self.apply(&change, previous, &write)),

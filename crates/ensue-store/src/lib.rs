@@ -10,6 +10,7 @@ mod counted;
 pub mod disk;
 pub mod entry;
 pub mod fold;
+pub mod forgetting;
 pub mod fsck;
 mod hint;
 pub mod image;

@@ -168,7 +168,7 @@ impl Rewriter<'_> {
                 let (keyspace, floor) = image::decode_floor(bytes).map_err(self.wrong(at))?;
                 Ok(image::floor_item(keyspace, &self.vector(&floor)))
             }
-            image::EFFECT | image::VERSION | image::FLUSH => {
+            image::EFFECT | image::BARE_EFFECT | image::VERSION | image::FLUSH => {
                 let since = self.part(bytes, 0, 8)?;
                 let since = self.own_time(LogicalTime(layout::u64_at(&since, 0)));
                 let mut out = since.0.to_le_bytes().to_vec();

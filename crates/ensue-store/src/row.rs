@@ -7,6 +7,7 @@ use crate::cell::{Cell, Content, Keep, Outcome, Write};
 use crate::columns::Columns;
 use crate::columns::PutSettled;
 use crate::counted::{Changed, Counted};
+use crate::forgetting::{Forgets, Forgotten};
 use crate::order::{self, Corrected};
 use crate::settled::{self, Settled};
 use crate::versions::{Version, Versions};
@@ -521,15 +522,27 @@ impl Row {
         self.settle_all()
     }
 
-    /// Forgets what settled values depend on that were written by such operations; says how many bytes that was, and
-    /// how many less are counted beside.
+    /// Forgets what settled values depend on. Of a large row, it looks at so many columns, from this place on.
     pub(crate) fn forget_dependencies(
         &mut self,
-        is_globally_stable: &dyn Fn(&OperationId) -> bool,
-    ) -> (u64, u64) {
-        let forgotten: u64 =
-            self.all_cells_mut().map(|cell| cell.forget_dependencies(is_globally_stable)).sum();
-        (forgotten, if forgotten > 0 { self.settle_all() } else { 0 })
+        forgets: &Forgets<'_>,
+        from: usize,
+        columns: usize,
+    ) -> Forgotten {
+        let cells = match &mut self.columns {
+            Columns::Large(_) => None,
+            columns => Some(columns.cells_mut()),
+        };
+        let cells = cells.into_iter().flatten().chain(self.deadline.as_deref_mut());
+        let mut forgotten = Forgotten::default();
+        for cell in cells {
+            forgotten.dependencies += cell.forget_dependencies(forgets);
+            forgotten.looked_at += 1;
+        }
+        match self.columns.large_mut() {
+            Some(large) => forgotten.and(large.forget_dependencies(forgets, from, columns)),
+            None => forgotten,
+        }
     }
 
     fn settle_all(&mut self) -> u64 {

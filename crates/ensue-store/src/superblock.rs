@@ -40,7 +40,8 @@ const SUPERBLOCK_BYTES_BEFORE_6: usize = 72;
 /// - 6: the superblock has the directory's identity, and logs and checkpoints those of the others; there is a witness.
 /// - 7: the entry of a transaction has the name that it was begun as.
 /// - 8: entries say what removals had observed.
-pub const FORMAT: u16 = 8;
+/// - 9: checkpoints say of which values it need not be known what their writes carried.
+pub const FORMAT: u16 = 9;
 /// The first format with a witness.
 pub const WITNESS_FORMAT: u16 = 6;
 const MAGIC: &[u8; 8] = b"EnsueSup";

@@ -13,12 +13,11 @@
 mod blocks;
 
 use crate::cell::State;
+use crate::forgetting::Forgets;
 use crate::view::{Shown, ShownState, View};
 use blocks::{Blocks, Part};
 use bytes::Bytes;
-use ensue_types::{
-    Carried, Effect, LogicalTime, OperationId, Rule, Source, Stamp, TimeVector, Visibility, Within,
-};
+use ensue_types::{Carried, Effect, LogicalTime, Rule, Source, Stamp, TimeVector, Visibility, Within};
 use std::sync::Arc;
 
 /// Bytes counted for a version beside its value and what it carries, roughly.
@@ -406,8 +405,8 @@ impl Versions {
     }
 
     /// Forgets what the settled state's writes carry.
-    pub(crate) fn forget_dependencies(&mut self, is_globally_stable: &dyn Fn(&OperationId) -> bool) {
-        self.settled.forget_dependencies(is_globally_stable);
+    pub(crate) fn forget_dependencies(&mut self, forgets: &Forgets<'_>) {
+        self.settled.forget_dependencies(forgets);
     }
 
     /// Bytes of the unsettled versions, apart from what they carry.

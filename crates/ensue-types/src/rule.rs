@@ -89,6 +89,9 @@ rules! {
     MessagesWaitForTheirPast,
     /// Who caches what was read is told of another datacenter's write when readers see it (decision 37).
     ChangesAreToldWhenSeen,
+    /// Who reads a write of which it is forgotten what it carries takes over its stamp as the time of every datacenter:
+    /// what it carried had lower ones.
+    WhatIsForgottenWasShown,
     /// EXEC does nothing if a key that it watches has changed in its datacenter.
     ExecChecksWatches,
     /// Commands on keys with a home run there, wherever their client is (decision 33).

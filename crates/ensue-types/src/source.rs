@@ -32,14 +32,15 @@ pub struct Carried {
 
 impl Carried {
     pub fn new(causes: Causes) -> Carried {
-        Carried { bytes: causes.encoded_bytes(), causes }
+        // Never none: what is counted is looked for when it may be forgotten.
+        Carried { bytes: causes.encoded_bytes().max(1), causes }
     }
 
     pub fn causes(&self) -> &Causes {
         &self.causes
     }
 
-    /// Bytes of its encoding.
+    /// Bytes of its encoding, at least one.
     pub fn bytes(&self) -> u64 {
         self.bytes as u64
     }

@@ -31,6 +31,7 @@ use ensue_store::keyspace::{Keyspace, Written};
 use ensue_types::{KeyspaceId, PartitionId, limits};
 use snapshot::ReadCounts;
 use std::sync::Arc;
+use times::ForgettingPass;
 
 /// The rows, and who writes to them in which order.
 #[derive(Clone, Debug)]
@@ -49,6 +50,8 @@ pub(crate) struct Keyspaces {
     scripts_flushed: bool,
     /// Of each keyspace, the locations that have not been looked at since the floor last rose.
     unfolded: Vec<usize>,
+    /// Of each keyspace, how far it has been forgotten what settled values carry.
+    forgetting: Vec<ForgettingPass>,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
     memory_max: u64,
     /// Which rows are evicted beyond that, and what it takes to choose them.
@@ -84,6 +87,7 @@ impl Keyspaces {
             scripts: Scripts::new(scripts::limits_of(config.tuning.script_steps)),
             scripts_flushed: false,
             unfolded: vec![0; usize::from(limits::KEYSPACES)],
+            forgetting: vec![ForgettingPass::default(); usize::from(limits::KEYSPACES)],
             accesses: Accesses::of_policy(Policy::named(&config.maxmemory_policy)),
             evicted: 0,
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),

@@ -57,7 +57,10 @@ impl Others {
     }
 
     /// Tells apart what was read and must be remembered, and what nobody need remember any more.
-    pub(crate) fn tell_settled(&self, cx: &Cx, keyspace: KeyspaceId, sources: Vec<Source>) -> Read {
+    pub(crate) fn tell_settled(&self, cx: &Cx, keyspace: KeyspaceId, mut sources: Vec<Source>) -> Read {
+        if cx.protocol(keyspace).family().goes_by_times() {
+            self.with_bounds(cx, &mut sources);
+        }
         let remembers_settled = cx.protocol(keyspace).needs().remembers_settled;
         let is_settled = |source: &&Source| self.is_settled(cx, keyspace, &source.operation);
         let settled_count = if remembers_settled { 0 } else { sources.iter().filter(is_settled).count() };

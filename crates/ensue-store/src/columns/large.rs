@@ -20,6 +20,7 @@
 use super::detached;
 use crate::cell::{Cell, Outcome, Write};
 use crate::counted::{self, Counted};
+use crate::forgetting::{Forgets, Forgotten};
 use crate::hint::Hint;
 use crate::order::{self, Order};
 use crate::row::Kind;
@@ -354,13 +355,34 @@ impl Large {
 
     /// The same of all; says how many bytes less are counted.
     pub(crate) fn settle_all(&mut self) -> u64 {
-        let mut saved = 0;
-        for slot in 0..self.slots.len() as u32 {
-            let before = self.at(slot).map_or(0, |found| found.counted().bytes);
-            self.settle_slot(slot);
-            saved += before - self.at(slot).map_or(0, |found| found.counted().bytes);
+        (0..self.slots.len() as u32).map(|slot| self.settle_and_save(slot)).sum()
+    }
+
+    fn settle_and_save(&mut self, slot: u32) -> u64 {
+        let before = self.at(slot).map_or(0, |found| found.counted().bytes);
+        self.settle_slot(slot);
+        before - self.at(slot).map_or(0, |found| found.counted().bytes)
+    }
+
+    /// Forgets what settled values depend on, in so many slots from this one on, and makes them bytes.
+    pub(crate) fn forget_dependencies(
+        &mut self,
+        forgets: &Forgets<'_>,
+        from: usize,
+        count: usize,
+    ) -> Forgotten {
+        let end = self.slots.len().min(from.saturating_add(count));
+        let mut forgotten = Forgotten { looked_at: end.saturating_sub(from), ..Forgotten::default() };
+        for slot in from..end {
+            let Some(cell) = self.slots[slot].cell_mut() else { continue };
+            let bytes = cell.forget_dependencies(forgets);
+            if bytes > 0 {
+                forgotten.dependencies += bytes;
+                forgotten.saved += self.settle_and_save(slot as u32);
+            }
         }
-        saved
+        forgotten.next = (end < self.slots.len()).then_some(end);
+        forgotten
     }
 
     /// Merges a write into a column that is settled and stays so, or makes one of it.
@@ -692,9 +714,11 @@ fn bytes_of(encoded: &Encoded<'_>) -> Box<[u8]> {
     bytes.into_boxed_slice()
 }
 
-/// Raises the latest of a write's stream to it.
+/// Raises the latest of a write's stream to it. What carries nothing any more stands by itself: its stamp says how far
+/// what it carried may reach.
 fn absorb(summary: &mut Vec<Source>, source: Source) {
-    let known = summary.iter_mut().find(|known| stream(&known.operation) == stream(&source.operation));
+    let kind = |source: &Source| (stream(&source.operation), source.dependencies.is_some());
+    let known = summary.iter_mut().find(|known| kind(known) == kind(&source));
     let Some(known) = known else { return summary.push(source) };
     if known.operation.position < source.operation.position {
         known.operation = source.operation;

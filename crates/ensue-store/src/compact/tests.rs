@@ -153,7 +153,7 @@ impl Pair {
             Step::Mark { key: number } => self.both(|rows| rows.mark(&key(number), 1))?,
             Step::Sweep => drop(self.both(|rows| rows.sweep_marks(2))?),
             Step::ForgetDependencies => {
-                self.both(|rows| rows.forget_dependencies(&|one| one.position.0 % 3 > 0, 2))?;
+                self.both(|rows| rows.forget_dependencies(&|one, _, _| one.position.0 % 3 > 0, 1_000))?;
             }
             Step::Collect => {
                 for spent in self.both(Keyspace::take_spent)? {

@@ -336,13 +336,22 @@ impl Keyspace {
         self.take_form(slot, compact_bytes(&row), Slot::Compact(row));
     }
 
-    /// The same, or packs a row that is few settled columns. All of them are looked at.
+    /// The same, or packs a row that is few settled columns. A row that each write makes whole for some time is packed
+    /// when it is forgotten what the last one carries.
     pub(super) fn settle_row(&mut self, slot: u32) {
         self.compact(slot);
-        // Rows that each write makes whole for some time would be packed and unpacked in turn.
-        let is_packed = !self.keeps_versions && self.handlers.is_none() && self.may_be_compact();
+        if !self.keeps_versions {
+            self.pack(slot);
+        }
+    }
+
+    /// Packs a row that is few settled columns. All of them are looked at.
+    pub(super) fn pack(&mut self, slot: u32) {
+        if self.handlers.is_some() || !self.may_be_compact() {
+            return;
+        }
         let Slot::Whole(row) = &self.slots[slot as usize] else { return };
-        let Some(row) = Packed::of(row, self.columns_max).filter(|_| is_packed) else { return };
+        let Some(row) = Packed::of(row, self.columns_max) else { return };
         self.take_form(slot, packed_bytes(&row), Slot::Packed(row));
     }
 

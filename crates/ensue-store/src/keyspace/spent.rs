@@ -51,7 +51,8 @@ impl Keyspace {
             None => cell.state().newest() == spent.stamp,
         };
         if !is_the_same {
-            if spent.changes.is_some() {
+            // Nothing stands behind a settled column any more.
+            if spent.changes.and(cell.state().changes()).is_some() {
                 row.unnote_undominated(&spent.column);
                 self.note_undominated(slot, &spent.column);
             }

@@ -597,3 +597,49 @@ fn a_flushed_value_is_discarded_as_it_was_written() {
         keyspace.check_invariants();
     }
 }
+
+/// What stood behind a value was noted, and is gone when that is looked at (`ensue sim --seed 8016 --protocol pocc
+/// --losing`): a settled column of a large row stays what it is, and is counted as that.
+#[test]
+fn a_settled_column_is_not_touched_by_a_note_of_what_is_gone() {
+    let mut keyspace = Keyspace::new(true).with_columns_max(1);
+    let columns = [&b"one"[..], b"two", b"three"].map(|name| Column::Field(Bytes::from_static(name)));
+    for (column, time) in columns.iter().zip(1..) {
+        let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None };
+        let change = RowEffect { key: Bytes::from_static(KEY), column: column.clone(), effect };
+        let dependencies = keyspace.carried(&Causes::Nothing);
+        keyspace.apply(&change, None, &Write { dependencies, ..write_of(0, time) });
+        keyspace.settle(&everything, 9);
+    }
+    assert!(keyspace.row(KEY).is_some_and(RowRef::is_large));
+    assert!(keyspace.forget_dependencies(&|_, _, _| true, 9));
+    assert_eq!(keyspace.dependency_bytes(), 0);
+    let column = columns[1].clone();
+    let noted = Spent { key: Bytes::from_static(KEY), column, stamp: write_of(0, 2).stamp, changes: Some(3) };
+    assert_eq!(keyspace.collect(&noted), Collected::Changed);
+    keyspace.check_invariants();
+}
+
+/// A write that carries nothing is told from one of which it is forgotten what it carried, after a restart, too.
+#[test]
+fn what_is_forgotten_is_not_taken_for_nothing_after_a_restart() {
+    let mut keyspace = Keyspace::new(true);
+    let names = [&b"forgotten"[..], b"nothing"];
+    for (name, time) in names.iter().zip(1..) {
+        let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None };
+        let change = RowEffect { key: Bytes::from_static(name), column: Column::Text, effect };
+        let dependencies = keyspace.carried(&Causes::Nothing);
+        keyspace.apply(&change, None, &Write { dependencies, ..write_of(0, time) });
+    }
+    keyspace.settle(&everything, 9);
+    let first = write_of(0, 1).stamp;
+    assert!(keyspace.forget_dependencies(&|_, stamp, _| stamp == first, 9));
+    for keyspace in [&keyspace, &restarted(&keyspace)] {
+        let carries = |name: &[u8]| {
+            let row = keyspace.row(name).expect("it is there").whole();
+            let cell = row.cell(&Column::Text).expect("it is there");
+            cell.state().sources().all(|source| source.dependencies.is_some())
+        };
+        assert_eq!(names.map(carries), [false, true]);
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cell::Content;
-use ensue_types::{Beyond, Causes, DatacenterId, Decimal, EpochSum, HereSince, Vector};
+use ensue_types::{Beyond, Causes, DatacenterId, Decimal, EpochSum, HereSince, OperationId, Vector};
 use proptest::prelude::*;
 
 const DATACENTERS: u8 = 3;

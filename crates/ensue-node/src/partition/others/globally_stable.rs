@@ -2,7 +2,8 @@
 
 use super::Others;
 use crate::partition::cx::Cx;
-use ensue_types::{DatacenterId, Position, Rule};
+use ensue_types::{Carried, DatacenterId, LogicalTime, Position, Rule, Source, Vector};
+use std::sync::Arc;
 
 impl Others {
     /// Notes what is everywhere now, to be sure of it when a read transaction that began without it is over. Twice its
@@ -15,6 +16,28 @@ impl Others {
         }
         let positions = self.applied_everywhere();
         self.stable_time.globally_stable.note(cx.id, positions, now_us, age_us);
+    }
+
+    /// Up to which stamp every datacenter, this one too, shows everything to every reader, also after a restart.
+    pub(in crate::partition) fn shown_everywhere(&self) -> LogicalTime {
+        let here = self.replication.acknowledgements.shown_durably();
+        self.living_senders().map(|sender| sender.shown()).fold(here, LogicalTime::min)
+    }
+
+    /// What was read, each write with what it carries. Of one that carries nothing any more, whatever it carried has at
+    /// most its stamp as each datacenter's time. Nothing is left to wait for of a datacenter that has failed.
+    pub(in crate::partition) fn with_bounds(&self, cx: &Cx, sources: &mut [Source]) {
+        let datacenters = cx.config.topology.datacenters.len();
+        let forgotten = sources.iter_mut().filter(|source| source.dependencies.is_none());
+        for source in forgotten.filter(|_| Rule::WhatIsForgottenWasShown.holds()) {
+            let time = |datacenter| match self.failover.failed.contains(datacenter) {
+                true => LogicalTime::ZERO,
+                false => source.stamp.time,
+            };
+            let times = (0..datacenters as u8).map(|number| time(DatacenterId(number))).collect();
+            let bound = Vector { times, ..Vector::default() };
+            source.dependencies = Some(Arc::new(Carried::new(bound.into())));
+        }
     }
 
     /// Up to where every datacenter, this one too, has durably applied each datacenter's stream of this partition.

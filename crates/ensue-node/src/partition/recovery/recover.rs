@@ -174,7 +174,7 @@ impl Reading {
                 p.others.stable_time.times.raise_floor(&floor);
                 Ok(())
             }
-            image::EFFECT | image::VERSION | image::FLUSH => {
+            image::EFFECT | image::BARE_EFFECT | image::VERSION | image::FLUSH => {
                 let image = image::decode_write(kind, bytes).map_err(wrong)?;
                 p.cx.clock.observe(image.since);
                 p.keyspaces.keyspace(image.keyspace).restore_image(kind, image);
