@@ -87,6 +87,25 @@ fn a_fresh_directory_gets_a_superblock() {
 }
 
 #[test]
+fn the_report_counts_what_was_read() {
+    let (mut disk, options) = (MemoryDisk::default(), options(1 << 20));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let (begin, mut records) = (finish.log.end(), 0);
+    for batch in 1..=3 {
+        for number in 0..batch {
+            finish.log.append(&record(number, 10));
+        }
+        disk.append_all(&mut finish.log);
+        records += batch;
+    }
+    let bytes = finish.log.end().0 - begin.0;
+    let (items, finish) = disk.recover(&options).unwrap();
+    let report = finish.report;
+    assert_eq!((report.batches, report.records, report.log_bytes), (3, records, bytes));
+    assert_eq!(numbers(&items), [0, 0, 1, 0, 1, 2]);
+}
+
+#[test]
 fn a_crash_leaves_a_prefix_with_all_that_was_synced() {
     for seed in 0..400 {
         let mut random = Random(seed);

@@ -72,6 +72,53 @@ fn the_window_drops_the_oldest() {
 }
 
 #[test]
+fn the_window_holds_what_fits_with_what_each_entry_costs_beside_its_bytes() {
+    let of = |bytes: usize| Bytes::from(vec![0; bytes]);
+    let mut tail = StreamTail::new(TailOptions { memory_bytes: 300, index_spacing_bytes: 1 });
+    for position in 1..=5 {
+        tail.push(Position(position), Lsn(position), of(100 - ENTRY_OVERHEAD_BYTES));
+        assert_eq!(tail.range(), (Position(position.saturating_sub(2).max(1)), Position(position + 1)));
+    }
+    // What is larger than all of the window is kept alone: it is to be sent.
+    tail.push(Position(6), Lsn(6), of(1_000));
+    assert_eq!(tail.range(), (Position(6), Position(7)));
+    assert_eq!(tail.get(Position(6)), Some(&of(1_000)));
+    tail.push(Position(7), Lsn(7), of(301 - 2 * ENTRY_OVERHEAD_BYTES));
+    tail.push(Position(8), Lsn(8), of(0));
+    assert_eq!(tail.range(), (Position(8), Position(9)), "one byte more than fits");
+    tail.begin_incarnation(Incarnation(2));
+    let first = Position::before(Incarnation(2)).next().0;
+    for position in first..first + 3 {
+        tail.push(Position(position), Lsn(position), of(100 - ENTRY_OVERHEAD_BYTES));
+    }
+    assert_eq!(tail.range(), (Position(first), Position(first + 3)), "nothing of before is counted");
+}
+
+#[test]
+fn a_reader_knows_what_comes_next_and_what_it_needs() {
+    let (mut disk, options) = (MemoryDisk::default(), options(2500));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let mut tail = tail();
+    fill(&mut disk, &mut finish.log, &mut tail, 1..=100);
+    let mut reader = StreamReader::new(&finish.log, tail.index(), Position(50));
+    assert_eq!(reader.next_position(), Position(50));
+    let firsts: Vec<Lsn> = finish.log.segments().map(|segment| segment.first).collect();
+    let holds = tail.index().batch_before(Position(50)).unwrap();
+    let needed = firsts.iter().rev().find(|first| **first <= holds).copied();
+    assert!(needed > Some(firsts[0]) && needed < firsts.last().copied(), "in the middle of the log");
+    assert_eq!(reader.needs_from(), needed);
+    let op = reader.next_op().expect("there is something to read");
+    assert_eq!(reader.next_op(), None, "one read at a time");
+    let mut found = reader.on_done(disk.run(op)).unwrap();
+    assert!(!reader.is_finished());
+    while let Some(op) = reader.next_op() {
+        found.extend(reader.on_done(disk.run(op)).unwrap());
+        assert_eq!(Some(reader.next_position()), found.last().map(|(position, _)| position.next()));
+    }
+    assert_eq!((reader.needs_from(), reader.is_finished(), found.len()), (None, true, 51));
+}
+
+#[test]
 fn old_entries_are_read_from_every_position() {
     let (mut disk, options) = (MemoryDisk::default(), options(2500));
     let (_, mut finish) = disk.recover(&options).unwrap();
@@ -195,11 +242,18 @@ fn a_tail_that_begins_within_a_later_incarnation_finds_its_entries() {
 #[test]
 fn the_index_names_batches_that_are_far_apart() {
     let mut index = StreamIndex::default();
-    for (position, batch) in [(1, 0), (2, 99), (3, 100), (2, 300), (4, 150)] {
+    for (position, batch) in [(1, 0), (2, 99), (3, 100), (2, 300), (3, 300), (4, 150)] {
         index.note(Position(position), Lsn(batch), 100);
     }
     let again = Position::before(Incarnation(2)).next();
     index.note(again, Lsn(151), 100);
     let points: Vec<(u64, u64)> = index.points.iter().map(|(position, lsn)| (position.0, lsn.0)).collect();
     assert_eq!(points, [(1, 0), (3, 100), (again.0, 151)], "a new incarnation is named wherever it begins");
+    assert_eq!(index.first(), Some(Position(1)));
+    index.drop_before(Lsn(100));
+    assert_eq!(index.first(), Some(Position(3)), "the log still holds the batch that begins where it does");
+    assert_eq!(index.batch_before(Position(2)), None);
+    assert_eq!(index.batch_before(Position(9)), Some(Lsn(100)));
+    index.drop_before(Lsn(152));
+    assert_eq!(index.first(), None);
 }

@@ -8,14 +8,17 @@ use crate::compact::RowRef;
 use crate::image;
 use crate::keyspace::{Collected, Keyspace};
 use crate::row::Row;
+use crate::siblings::Sibling;
+use crate::undominated::Undominated;
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
-    Column, DatacenterId, Decimal, Effect, EpochSum, Incarnation, KeyspaceId, LogicalTime, OperationId, Over,
-    PartitionId, Position, RowEffect, Seen, Source, Stamp,
+    Carried, Causes, Column, DatacenterId, Decimal, Effect, EpochSum, Incarnation, KeyspaceId, LogicalTime,
+    Opaque, OperationId, Over, PartitionId, Position, RowEffect, Seen, Source, Stamp,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 const DATACENTERS: usize = 3;
 const COLUMNS: [Column; 2] = [Column::Text, Column::Field(Bytes::from_static(b"f"))];
@@ -433,6 +436,47 @@ fn removals_that_did_not_know_of_each_other_are_all_seen() {
     let removals: BTreeSet<Stamp> = world.streams[..2].iter().map(|stream| stream[1].write.stamp).collect();
     assert_eq!(looked_at(&world.datacenters[2].rows), [None, None]);
     assert_eq!(made_by(&world.datacenters[2].rows)[0], removals);
+}
+
+/// What stands beside a value counts against the limit of memory.
+#[test]
+fn puts_that_may_come_back_and_removals_are_counted_with_their_bytes() {
+    let mut world = World::new(false);
+    (0..DATACENTERS).for_each(|at| world.take(&Step::Put { at, column: 0, hidden: (0, 0) }));
+    (0..2).for_each(|at| world.deliver_everything_to(at));
+    let counted = |world: &World, at: usize| {
+        let cells = world.datacenters[at].rows.whole_rows().flat_map(Row::all_cells);
+        let cells = cells.map(|(_, cell)| cell.state().undominated.as_ref().map(|beside| beside.bytes()));
+        cells.collect::<Vec<_>>()
+    };
+    // Two puts lose to the third; each has a value of two bytes.
+    let two_puts = (size_of::<Undominated>() + 2 * (size_of::<Sibling>() + 2)) as u64;
+    assert_eq!(counted(&world, 0), [Some(two_puts)]);
+    assert_eq!(counted(&world, 2), [], "it has heard of no other");
+    world.take(&Step::Remove { at: 0, column: 0, hidden: (0, 0) });
+    world.take(&Step::Remove { at: 1, column: 0, hidden: (0, 0) });
+    world.deliver_everything_to(2);
+    let two_removals = size_of::<Undominated>() + 3 * size_of::<Stamp>() + 2 * size_of::<Source>();
+    assert_eq!(counted(&world, 2), [Some(two_removals as u64)]);
+}
+
+/// So does what the writes carry that made it.
+#[test]
+fn what_puts_and_removals_carry_is_counted() {
+    let mut world = World::new(false);
+    (0..DATACENTERS).for_each(|at| world.take(&Step::Put { at, column: 0, hidden: (0, 0) }));
+    world.deliver_everything_to(0);
+    world.take(&Step::Remove { at: 0, column: 0, hidden: (0, 0) });
+    let carried = Arc::new(Carried::new(Causes::Extension(Opaque(vec![7; 10]))));
+    let mut rows = Keyspace::new(false);
+    let puts = world.streams.iter().map(|stream| &stream[0]);
+    for (sent, writes) in puts.chain([&world.streams[0][1]]).zip([1, 2, 3, 2]) {
+        let mut sent = sent.clone();
+        sent.write.dependencies = Some(carried.clone());
+        give(&mut rows, &sent);
+        assert_eq!(rows.dependency_bytes(), writes * carried.bytes(), "the removal is the tombstone, too");
+    }
+    assert!(carried.bytes() > 0);
 }
 
 proptest! {

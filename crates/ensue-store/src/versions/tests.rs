@@ -167,7 +167,7 @@ impl Model {
         } else {
             assert!(hidden.is_empty(), "{hidden:?} is shown");
         }
-        let additions = hidden.iter().filter(|version| version.is_addition());
+        let additions = hidden.iter().filter(|version| matches!(version.effect, Some(Effect::Add { .. })));
         let lowest = additions.map(|version| version.source.stamp).min();
         assert_eq!(self.versions.lowest_hidden_addition(view), lowest);
     }
@@ -185,6 +185,23 @@ impl Model {
 
 fn content(state: &State) -> (Content, Stamp) {
     (state.content(), state.base.stamp)
+}
+
+#[test]
+fn what_a_write_carries_is_counted_once() {
+    let mut model = Model::new();
+    model.write(0, 4, 1, [0; 3]);
+    let (mut versions, mut version) = (model.versions, model.all.remove(0));
+    let before = versions.dependency_bytes();
+    version.source.stamp.time = LogicalTime(90);
+    let (stamp, carried) = (version.source.stamp, version.source.dependencies.take().expect("a vector"));
+    versions.push(version);
+    assert_eq!(versions.dependency_bytes(), before);
+    for _ in 0..2 {
+        versions.carry(stamp, &carried);
+        assert_eq!(versions.dependency_bytes(), before + carried.bytes());
+    }
+    assert!(carried.bytes() > 0);
 }
 
 proptest! {
