@@ -68,6 +68,14 @@ impl TokenMerge {
     pub(crate) fn of_awaited(cx: &mut Cx<'_>, keyspace: KeyspaceId, waits: bool) -> Step<Exchange> {
         let Some(past) = cx.contexts.awaited(keyspace).cloned() else { return Step::Ready };
         cx.requests.ask_queued(1);
+        if let Some(ahead_ms) = far_ahead_ms(cx, &past) {
+            // A clock is wrong. The past stays the session's: the next command must not read without it, either.
+            let words = format!(
+                "CLOCKAHEAD what this session has seen or done elsewhere is from {ahead_ms} milliseconds in the \
+                 future of this node's clock; this command was not executed"
+            );
+            return Step::Failed(Failure::Refused(Reply::Error(words.into())));
+        }
         let mut inquiry = match admit_past(cx, keyspace, &past) {
             Ok(inquiry) => inquiry,
             Err(refusal) => {
@@ -213,20 +221,26 @@ fn admit(cx: &Cx<'_>, text: &[u8]) -> Result<(Context, Inquiry), Reply> {
             format!("it belongs to keyspace {}, and keyspace {} is selected", token.keyspace.0, keyspace.0);
         return Err(invalid(why));
     }
-    let inquiry = admit_past(cx, keyspace, &token.context)?;
-    Ok((token.context, inquiry))
-}
-
-/// Checks everything that a past names.
-fn admit_past(cx: &Cx<'_>, keyspace: KeyspaceId, past: &Context) -> Result<Inquiry, Reply> {
-    let invalid = |why: String| Reply::Error(format!("ERR invalid causal token: {why}").into());
-    let ahead_ms = past.time.ms().saturating_sub(cx.now.wall_ms);
-    if ahead_ms > cx.core.config.tuning.clock_ahead_ms_max && Rule::RefuseFarTokens.holds() {
+    if let Some(ahead_ms) = far_ahead_ms(cx, &token.context) {
         let words = format!(
             "CLOCKAHEAD the token is from {ahead_ms} milliseconds in the future of this node's clock"
         );
         return Err(Reply::Error(words.into()));
     }
+    let inquiry = admit_past(cx, keyspace, &token.context)?;
+    Ok((token.context, inquiry))
+}
+
+/// How far a past lies in the future of this node's clock, if that is further than clocks may differ.
+fn far_ahead_ms(cx: &Cx<'_>, past: &Context) -> Option<u64> {
+    let ahead_ms = past.time.ms().saturating_sub(cx.now.wall_ms);
+    let is_far = ahead_ms > cx.core.config.tuning.clock_ahead_ms_max;
+    (is_far && Rule::RefuseFarTokens.holds()).then_some(ahead_ms)
+}
+
+/// Checks everything that a past names.
+fn admit_past(cx: &Cx<'_>, keyspace: KeyspaceId, past: &Context) -> Result<Inquiry, Reply> {
+    let invalid = |why: String| Reply::Error(format!("ERR invalid causal token: {why}").into());
     let protocol = cx.core.protocol(keyspace);
     let named = protocol
         .past(&past.causes)

@@ -133,6 +133,25 @@ fn what_does_not_become_visible_here_is_an_error_each_time() {
     assert!(matches!(world.next().message, Message::CheckDependencies { .. }), "it is awaited still");
 }
 
+/// A home whose clock is wrong has executed something: here nothing is read without it, until the clocks agree
+/// (`ensue sim --seed 7002 --protocol orbe-clock --wild-clocks`).
+#[test]
+fn what_was_done_in_the_far_future_is_an_error_each_time() {
+    let mut world = world();
+    world.send(&["INCR lock:n"]);
+    let request = requested(&mut world);
+    let time = LogicalTime::from_ms(WALL_MS + 100_000_000);
+    let context = Context { time, causes: causes(&[(1, 2, 5)]) };
+    answer(&mut world, &request, HomeOutcome::Executed { context, reply: Reply::Integer(1) });
+    assert_eq!(world.received(), ":1|");
+    for _ in 0..2 {
+        world.send(&["GET lock:n"]);
+        let error = world.received();
+        assert!(error.starts_with("-CLOCKAHEAD what this session has seen or done elsewhere"), "{error}");
+        assert!(world.sent.is_empty());
+    }
+}
+
 #[test]
 fn reads_stay_here_and_go_home_where_there_are_no_contexts_or_the_keyspace_says_so() {
     let mut world = world();
