@@ -31,6 +31,7 @@ mod walk;
 
 pub(crate) use digest::digest;
 pub(crate) use fingerprint::Fingerprint;
+pub(crate) use walk::chance;
 
 use crate::evaluate::{Evaluation, Halt, LooksUp};
 use bytes::Bytes;

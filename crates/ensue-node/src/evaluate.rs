@@ -5,6 +5,7 @@
 //! keyspace at once, so that later commands of one transaction see earlier ones, whatever the view. It does not know
 //! Redis commands.
 
+mod drawn;
 mod elements;
 mod observed;
 mod order;
@@ -23,6 +24,7 @@ use ensue_types::{
     limits,
 };
 
+pub use drawn::Draw;
 pub use elements::Element;
 pub use observed::{LooksUp, Observed};
 pub use order::{Ordered, Scored};

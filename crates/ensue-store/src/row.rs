@@ -5,7 +5,7 @@
 
 use crate::cell::{Cell, Content, Keep, Outcome, Write};
 use crate::columns::Columns;
-use crate::columns::PutSettled;
+use crate::columns::{Large, PutSettled};
 use crate::counted::{Changed, Counted};
 use crate::forgetting::{Forgets, Forgotten};
 use crate::order::{self, Corrected};
@@ -230,6 +230,11 @@ impl Row {
             None => (Some(self.columns.iter()), None, None),
         };
         (few.into_iter().flatten().chain(some.into_iter().flatten()), next)
+    }
+
+    /// How many places there are that `cells_from` may go on from, some of them empty.
+    pub fn places_count(&self) -> usize {
+        self.columns.large().map_or(1, Large::slots_count)
     }
 
     /// What a view shows of a large row, without a walk through it, unless that is a past state.

@@ -129,16 +129,15 @@ pub(super) fn field_length(
     Ok(integer(text_of(content).unwrap_or_default().len()))
 }
 
-/// `HRANDFIELD`. It looks at all of the hash.
+/// `HRANDFIELD`.
 pub(super) fn random(
     evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     count: Option<i64>,
     with_values: bool,
 ) -> Result<Reply, Halt> {
-    let all = evaluation.columns(key, Kind::Hash)?;
     let named = |(column, content)| (Reply::Bulk(name_of(column)), bulk_or_nil(content));
-    Ok(match draw::some_of(evaluation, all, count)? {
+    Ok(match draw::some_of(evaluation, key, Kind::Hash, count)? {
         Drawn::One(field) => field.map_or(Reply::Nil, |field| named(field).0),
         Drawn::Several(fields) if with_values => Reply::Pairs(fields.into_iter().map(named).collect()),
         Drawn::Several(fields) => Reply::Array(fields.into_iter().map(|field| named(field).0).collect()),

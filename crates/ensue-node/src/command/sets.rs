@@ -68,17 +68,16 @@ pub(super) fn contain_many(
     Ok(Reply::Array(answers.collect::<Result<_, _>>()?))
 }
 
-/// `SRANDMEMBER`. It looks at all of the set.
+/// `SRANDMEMBER`.
 pub(super) fn random(
     evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     count: Option<i64>,
 ) -> Result<Reply, Halt> {
-    let members =
-        evaluation.columns(key, Kind::Set)?.into_iter().map(|(column, _)| name_of(column)).collect();
-    Ok(match draw::some_of(evaluation, members, count)? {
-        Drawn::One(member) => member.map_or(Reply::Nil, Reply::Bulk),
-        Drawn::Several(members) => Reply::Array(members.into_iter().map(Reply::Bulk).collect()),
+    let named = |(column, _)| Reply::Bulk(name_of(column));
+    Ok(match draw::some_of(evaluation, key, Kind::Set, count)? {
+        Drawn::One(member) => member.map_or(Reply::Nil, named),
+        Drawn::Several(members) => Reply::Array(members.into_iter().map(named).collect()),
     })
 }
 

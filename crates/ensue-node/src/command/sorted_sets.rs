@@ -10,7 +10,7 @@ mod combine;
 pub(super) mod ranges;
 
 use crate::command::draw::{self, Drawn};
-use crate::command::{integer, leave_no_empty_row, walk};
+use crate::command::{integer, leave_no_empty_row, name_of, walk};
 use crate::evaluate::{Evaluation, Halt, Scored, element_bytes};
 use bytes::Bytes;
 use ensue_resp::CommandError;
@@ -243,18 +243,19 @@ pub(super) fn pop_one(evaluation: &mut Evaluation<'_>, keys: &[Bytes], highest: 
     Ok(Reply::NilArray)
 }
 
-/// `ZRANDMEMBER`. It looks at all of the sorted set.
+/// `ZRANDMEMBER`.
 fn random(
     evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     count: Option<i64>,
     with_scores: bool,
 ) -> Result<Reply, Halt> {
-    let all = evaluation.ordered(key)?;
-    let all = all.members(0..all.len());
-    Ok(match draw::some_of(evaluation, all, count)? {
-        Drawn::One(member) => member.map_or(Reply::Nil, |(_, name)| Reply::Bulk(name)),
-        Drawn::Several(members) => members_reply(members, with_scores),
+    Ok(match draw::some_of(evaluation, key, Kind::SortedSet, count)? {
+        Drawn::One(member) => member.map_or(Reply::Nil, |(column, _)| Reply::Bulk(name_of(column))),
+        Drawn::Several(members) => {
+            let scored = |(column, content): (Column, Content)| Some((content.score()?, name_of(column)));
+            members_reply(members.into_iter().filter_map(scored).collect(), with_scores)
+        }
     })
 }
 

@@ -178,8 +178,20 @@ pub(super) fn encoding(
     key: &Bytes,
     kind: Kind,
 ) -> Result<&'static str, Halt> {
-    if kind == Kind::Stream {
-        return Ok("stream");
+    // What has too many elements for the other encodings need not be looked at.
+    let elements_max = match kind {
+        Kind::Stream => return Ok("stream"),
+        Kind::Text => usize::MAX,
+        Kind::List => LIST_BYTES_MAX / LISTED_BYTES,
+        Kind::Set => INTEGERS_MAX,
+        Kind::Hash | Kind::SortedSet => LISTED_MAX,
+    };
+    if evaluation.count(key, kind)? > elements_max {
+        return Ok(match kind {
+            Kind::List => "quicklist",
+            Kind::SortedSet => "skiplist",
+            _ => "hashtable",
+        });
     }
     Ok(match read(evaluation, key)? {
         None => "none",

@@ -40,7 +40,7 @@ pub(super) fn random_key(evaluation: &Evaluation<'_>) -> Reply {
 fn draw_of_few<'e>(evaluation: &'e Evaluation<'_>) -> Option<(RowRef<'e>, usize)> {
     let rows = evaluation.keyspace().rows();
     let shown: Vec<_> = rows.filter(|row| evaluation.visible_kind(*row).is_some()).collect();
-    let place = chance(evaluation, 0) % shown.len().max(1) as u64;
+    let place = chance(evaluation.seed, 0) % shown.len().max(1) as u64;
     Some((*shown.get(place as usize)?, shown.len() * DRAWS))
 }
 
@@ -48,20 +48,20 @@ fn draw_of_few<'e>(evaluation: &'e Evaluation<'_>) -> Option<(RowRef<'e>, usize)
 fn draw_of_many<'e>(evaluation: &'e Evaluation<'_>, rows: usize) -> Option<(RowRef<'e>, usize)> {
     let keyspace = evaluation.keyspace();
     let is_shown = |row: &RowRef<'_>| evaluation.visible_kind(*row).is_some();
-    let draw = |number| keyspace.nth_row((chance(evaluation, number) % rows as u64) as usize);
+    let draw = |number| keyspace.nth_row((chance(evaluation.seed, number) % rows as u64) as usize);
     let mut drawn = (0..DRAWS as u64).filter_map(draw).filter(is_shown);
     if let Some(first) = drawn.next() {
         return Some((first, rows * (1 + drawn.count())));
     }
     // Nearly all of them are hidden, as they are for a while after a flush: then those that are shown are looked for.
-    let start = (chance(evaluation, 0) % rows as u64) as usize;
+    let start = (chance(evaluation.seed, 0) % rows as u64) as usize;
     let found = keyspace.rows().skip(start).chain(keyspace.rows().take(start)).find(is_shown);
     found.map(|row| (row, 1))
 }
 
-/// A number for each draw of an evaluation.
-pub(super) fn chance(evaluation: &Evaluation<'_>, number: u64) -> u64 {
-    Fingerprint::new().word(evaluation.seed).word(number).finish()
+/// A number for each draw of an evaluation with this seed.
+pub(crate) fn chance(seed: u64, number: u64) -> u64 {
+    Fingerprint::new().word(seed).word(number).finish()
 }
 
 /// How many rows `RANDOMKEY` looks at.

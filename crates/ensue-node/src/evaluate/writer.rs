@@ -1,11 +1,12 @@
 //! What one write changes, gathered effect by effect: each part of a place once.
 
 use super::effect_bytes;
-use bytes::Bytes;
 use ensue_store::cell::{self, Write};
 use ensue_store::keyspace::undo::Kept;
-use ensue_types::{Column, DatacenterId, Effect, Previous, RowEffect};
-use std::collections::BTreeMap;
+use ensue_types::{DatacenterId, Effect, Previous, RowEffect};
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
 
 /// Effects of one write before a search among them needs an index.
 const EFFECTS_SEARCHED: usize = 16;
@@ -32,7 +33,7 @@ pub struct Writer {
     /// Whose running sums its additions go on.
     pub(super) adder: DatacenterId,
     /// Where each change stands, if there are many.
-    index: Option<BTreeMap<(Bytes, Column, Part), usize>>,
+    index: Option<HashTable<(usize, Part)>>,
     /// What stood where it has changed something, if that may be taken back.
     pub(super) kept: Option<Vec<Kept>>,
 }
@@ -75,10 +76,11 @@ impl Writer {
         }
         let change = RowEffect { effect: Effect::Remove { observed, seen }, ..change };
         if let Some(at) = put {
-            let name = |part| (change.key.clone(), change.column.clone(), part);
             if let Some(index) = &mut self.index {
-                if index.remove(&name(Part::Put)).is_some() {
-                    index.insert(name(Part::Removal), known.unwrap_or(at));
+                let entry = index.find_entry(hash(&change, Part::Put), |known| *known == (at, Part::Put));
+                entry.into_iter().for_each(|entry| drop(entry.remove()));
+                if known.is_none() {
+                    insert(index, &self.changes.effects, (at, Part::Removal));
                 }
             }
             self.changes.effects[at] = change.clone();
@@ -101,10 +103,16 @@ impl Writer {
             });
         }
         let index = self.index.get_or_insert_with(|| {
-            let places = effects.iter().enumerate();
-            places.map(|(at, e)| ((e.key.clone(), e.column.clone(), Part::of(&e.effect)), at)).collect()
+            let mut index = HashTable::with_capacity(2 * effects.len());
+            for (at, effect) in effects.iter().enumerate() {
+                insert(&mut index, effects, (at, Part::of(&effect.effect)));
+            }
+            index
         });
-        index.get(&(change.key.clone(), change.column.clone(), part)).copied()
+        let is_of = |&(at, known): &(usize, Part)| {
+            known == part && effects[at].column == change.column && effects[at].key == change.key
+        };
+        index.find(hash(change, part), is_of).map(|(at, _)| *at)
     }
 
     fn put_in_place(&mut self, change: RowEffect, part: Part, previous: Option<Previous>) {
@@ -116,20 +124,29 @@ impl Writer {
 
     /// Takes the first change of a part of a place.
     fn add(&mut self, change: RowEffect, part: Part, previous: Option<Previous>) {
-        if let Some(index) = &mut self.index {
-            index.insert((change.key.clone(), change.column.clone(), part), self.changes.effects.len());
-        }
         if self.changes.effects.is_empty() {
             // Most writes change one place.
             self.changes.effects.reserve_exact(1);
         }
         self.changes.effects.push(change);
+        if let Some(index) = &mut self.index {
+            insert(index, &self.changes.effects, (self.changes.effects.len() - 1, part));
+        }
         self.changes.previous.extend(previous);
     }
 }
 
+fn hash(change: &RowEffect, part: Part) -> u64 {
+    FixedState::default().hash_one((&change.key, &change.column, part))
+}
+
+fn insert(index: &mut HashTable<(usize, Part)>, effects: &[RowEffect], place: (usize, Part)) {
+    let rehash = |&(at, part): &(usize, Part)| hash(&effects[at], part);
+    index.insert_unique(rehash(&place), place, rehash);
+}
+
 /// What a write changes of a place, each at most once: it removes, then puts, and it adds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Part {
     Removal,
     Put,

@@ -260,6 +260,11 @@ impl Large {
         (found, (end < self.slots.len()).then_some(end))
     }
 
+    /// How many slots there are, some of them free.
+    pub(crate) fn slots_count(&self) -> usize {
+        self.slots.len()
+    }
+
     pub(crate) fn sole_kind(&self) -> Option<Kind> {
         let mut kinds = Kind::ALL.into_iter().filter(|&kind| self.present[kind as usize] > 0);
         kinds.next().filter(|_| kinds.next().is_none())

@@ -81,17 +81,18 @@ fn store(evaluation: &mut Evaluation<'_>, target: &Bytes, members: Members) -> R
     Ok(integer(count))
 }
 
-/// `SPOP`. It looks at all of the set.
+/// `SPOP`.
 fn pop(evaluation: &mut Evaluation<'_>, key: &Bytes, count: Option<usize>) -> Result<Reply, Halt> {
-    let all = members(evaluation, key)?.into_iter().collect();
     let count = count.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
-    Ok(match draw::some_of(evaluation, all, count)? {
+    Ok(match draw::some_of(evaluation, key, Kind::Set, count)? {
         Drawn::One(None) => Reply::Nil,
-        Drawn::One(Some(member)) => {
+        Drawn::One(Some((column, _))) => {
+            let member = name_of(column);
             remove(evaluation, key, std::slice::from_ref(&member))?;
             Reply::Bulk(member)
         }
         Drawn::Several(members) => {
+            let members: Vec<Bytes> = members.into_iter().map(|(column, _)| name_of(column)).collect();
             remove(evaluation, key, &members)?;
             as_set(members)
         }
