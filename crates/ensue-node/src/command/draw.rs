@@ -1,8 +1,8 @@
 //! Elements drawn by chance: what `SRANDMEMBER`, `HRANDFIELD`, `ZRANDMEMBER` and `SPOP` answer.
 //!
 //! A key arrives, and how many of its elements are asked for; those that are drawn leave. Of a large row the evaluation
-//! draws them by their places (`evaluate/drawn.rs`), of another one all are looked at. The draws of an evaluation differ
-//! from each other, and are the same whenever it is evaluated again.
+//! draws them by their places (`evaluate/drawn.rs`), of another one all are looked at. The draws of an evaluation
+//! differ from each other, and are the same whenever it is evaluated again.
 
 use crate::command::walk::chance;
 use crate::evaluate::{ANSWER_TOO_LONG, Draw, Evaluation, Halt};

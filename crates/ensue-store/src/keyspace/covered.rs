@@ -1,10 +1,10 @@
 //! Which additions a value covers, and when that need not be remembered any more.
 //!
 //! A tombstone of a counter that was collected is known by its stamp alone: what is put where nothing is covers every
-//! addition up to there (`DatacenterId::EVERY`), because elsewhere the tombstone and the additions may still stand. That
-//! is part of the write. In a row it stands only until everything up to there has come here: what comes then is later,
-//! and what had come is gone, or stands beside the value and is covered by name. Whoever puts something over such a
-//! value covers as much again.
+//! addition up to there (`DatacenterId::EVERY`), because elsewhere the tombstone and the additions may still stand.
+//! That is part of the write. In a row it stands only until everything up to there has come here: what comes then is
+//! later, and what had come is gone, or stands beside the value and is covered by name. Whoever puts something over
+//! such a value covers as much again.
 
 use super::Keyspace;
 use super::slots::Slot;
