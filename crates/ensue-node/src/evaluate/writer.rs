@@ -77,8 +77,11 @@ impl Writer {
         let change = RowEffect { effect: Effect::Remove { observed, seen }, ..change };
         if let Some(at) = put {
             if let Some(index) = &mut self.index {
-                let entry = index.find_entry(hash(&change, Part::Put), |known| *known == (at, Part::Put));
-                entry.into_iter().for_each(|entry| drop(entry.remove()));
+                if let Ok(entry) =
+                    index.find_entry(hash(&change, Part::Put), |known| *known == (at, Part::Put))
+                {
+                    entry.remove();
+                }
                 if known.is_none() {
                     insert(index, &self.changes.effects, (at, Part::Removal));
                 }
