@@ -159,7 +159,12 @@ const ROWS: &[Row] = &[
         rules: &[Rule::ApplyInTheOriginsOrder, Rule::ThePreviousIsADependency, Rule::ConflictsByThePrevious],
     },
     // Vectors of times.
-    Row { worlds: Worlds::Drawn, seeds: SEEDS, protocols: &["cure"], rules: &[Rule::ChangesAreToldWhenSeen] },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["cure"],
+        rules: &[Rule::ChangesAreToldWhenSeen, Rule::WhatIsForgottenWasShown],
+    },
     Row {
         worlds: Worlds::Drawn,
         seeds: SEEDS,
@@ -305,6 +310,7 @@ pub(super) fn tests(rule: Rule) -> Option<&'static str> {
     Some(match rule {
         Rule::GiveTheVoteBack => "crates/ensue-node/src/partition/tests/votes.rs",
         Rule::ReportsAreOfThisLife => "crates/ensue-node/src/partition/tests/collecting.rs",
+        Rule::WhatIsForgottenWasShown => "crates/ensue-node/src/partition/tests/forgetting.rs",
         Rule::ExecuteHomeRequestsOnce | Rule::WaitForThePastAtHome => {
             "crates/ensue-node/src/session/tests/homes_serving.rs"
         }
@@ -333,6 +339,9 @@ pub(super) fn why_unseen(rule: Rule) -> Option<&'static str> {
         Rule::FlushesSettle => "a flush that stays beside versions hides the same; it only takes memory",
         Rule::TellWhatTheLogProves => {
             "it takes a datacenter that restarts alone behind a token from elsewhere"
+        }
+        Rule::WhatIsForgottenWasShown => {
+            "it takes a token that is faster than the news, within a datacenter, that its past is stable"
         }
         Rule::TheDeadStop => "no seed declares a datacenter dead that lives on",
         Rule::ApplyInTheOriginsOrder => {
