@@ -17,11 +17,6 @@ use ensue_types::{
 };
 use std::sync::Arc;
 
-use covering::covers_unnamed;
-pub(crate) use covering::{covered, of_every};
-
-mod covering;
-
 /// Who wrote, and from when on it is visible in this datacenter. An addition counts for its operation's datacenter.
 #[derive(Clone, Debug)]
 pub struct Write {
@@ -79,8 +74,6 @@ pub struct Counter {
     pub seen: Seen,
     /// The latest addition of each datacenter.
     pub additions: Vec<Addition>,
-    /// Somebody is going to look whether what it covers may be forgotten.
-    pub(crate) is_noted: bool,
 }
 
 /// A location at one moment.
@@ -314,9 +307,7 @@ impl State {
             dependencies: source.dependencies.clone(),
             epoch_sum,
         };
-        let counter = self.counter.get_or_insert_default();
-        counter.is_noted = false;
-        let additions = &mut counter.additions;
+        let additions = &mut self.counter.get_or_insert_default().additions;
         match additions.binary_search_by_key(&datacenter, |a| a.datacenter) {
             Ok(at) if additions[at].is_at_least(&addition) => return Outcome::Lost,
             Ok(at) => additions[at] = addition,
@@ -443,6 +434,33 @@ pub(crate) fn content_of(value: Option<&Bytes>, seen: &Seen, additions: &[Additi
         (Some(value), false) => Content::Bytes(value.clone()),
         (_, true) => Content::Number(sum),
     }
+}
+
+/// How much of a datacenter's sum a base covers that had seen these, and whether there is an addition that it does not
+/// cover.
+pub(crate) fn covered(seen: &Seen, addition: &Addition) -> (Decimal, bool) {
+    let own = seen.iter().find(|s| s.datacenter == addition.datacenter);
+    let every = seen.iter().find(|s| s.datacenter == DatacenterId::EVERY);
+    if every.is_some_and(|every| addition.stamp <= every.stamp) && Rule::BaseCoversSeenAdditions.holds() {
+        return (addition.epoch_sum.sum, false);
+    }
+    match own {
+        Some(_) if !Rule::BaseCoversSeenAdditions.holds() => (Decimal::ZERO, true),
+        // The base had seen a later addition, or a later epoch, than has arrived here by itself.
+        Some(own) if (own.epoch_sum.epoch, own.stamp) >= (addition.epoch_sum.epoch, addition.stamp) => {
+            (addition.epoch_sum.sum, false)
+        }
+        Some(own) if own.epoch_sum.epoch == addition.epoch_sum.epoch => (own.epoch_sum.sum, true),
+        _ => (Decimal::ZERO, true),
+    }
+}
+
+/// Whether a base that had seen these covers an addition only as one of every datacenter's.
+fn covers_unnamed(seen: &Seen, addition: &Addition) -> bool {
+    let every = seen.iter().any(|s| s.datacenter == DatacenterId::EVERY && addition.stamp <= s.stamp);
+    let latest = (addition.epoch_sum.epoch, addition.stamp);
+    let names = |s: &SeenSum| s.datacenter == addition.datacenter && (s.epoch_sum.epoch, s.stamp) >= latest;
+    every && !seen.iter().any(names)
 }
 
 impl Cell {

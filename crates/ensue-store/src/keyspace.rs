@@ -17,10 +17,9 @@ use crate::versions::Version;
 use crate::view::View;
 use awaited::Awaited;
 use bytes::Bytes;
-use covered::Covering;
 use ensue_types::{
-    Carried, Causes, Column, DatacenterId, Effect, LogicalTime, Observed, OperationId, Over, Previous,
-    RowEffect, Rule, Seen, Source, Stamp, TimeVector, Visibility,
+    Carried, Causes, Column, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, Observed, OperationId,
+    Over, Previous, RowEffect, Rule, Seen, SeenSum, Source, Stamp, TimeVector, Visibility,
 };
 use filled::Filled;
 use foldhash::fast::FixedState;
@@ -34,7 +33,6 @@ use written::WrittenLog;
 pub use written::{Happened, Writer, Written};
 
 mod awaited;
-mod covered;
 mod filled;
 mod forget;
 mod slots;
@@ -82,8 +80,6 @@ pub struct Keyspace {
     collected: Stamp,
     /// The highest stamp of anything that was collected: whatever is below it had been applied here.
     forgotten: Stamp,
-    /// Values that cover forgotten additions of which some may still come here.
-    covering: Covering,
     /// What is not here has been absent at least since then.
     absent_since: LogicalTime,
     /// Rows that a first round read, with the time until which a second round may come.
@@ -219,14 +215,13 @@ impl Keyspace {
                     over.see(row.stamp());
                     Box::new(over)
                 };
-                (self.seen_by_settled(), is_named.then(over))
+                // Its base has seen nothing, and is one.
+                (Seen::new(), is_named.then(over))
             }
             Some(RowRef::Packed(row)) => match row.get(column).map(|settled| (settled.only_value(), settled))
             {
                 None => (self.seen_by(None), None),
-                Some((Some((stamp, _)), _)) if !names || stamp.datacenter == by => {
-                    (self.seen_by_settled(), None)
-                }
+                Some((Some((stamp, _)), _)) if !names || stamp.datacenter == by => (Seen::new(), None),
                 Some((_, settled)) => {
                     let cell = settled.cell();
                     let over = if names { cell.overwritten(view, by) } else { None };
@@ -236,7 +231,7 @@ impl Keyspace {
             Some(RowRef::Whole(row)) => {
                 if let Some((stamp, _)) = row.settled(column).and_then(|settled| settled.only_value()) {
                     if !names || stamp.datacenter == by {
-                        return (self.seen_by_settled(), None);
+                        return (Seen::new(), None);
                     }
                 }
                 let cell = row.cell(column);
@@ -324,8 +319,6 @@ impl Keyspace {
             self.apply(&ended, previous, write);
         }
         let change = hidden.as_ref().unwrap_or(change);
-        let uncovering = self.without_covered(change);
-        let change = uncovering.as_ref().unwrap_or(change);
         let handlers = self.handlers.clone();
         let history = self.is_marked(&change.key) && Rule::KeepOldVersions.holds();
         let siblings = siblings_of(handlers.as_deref(), &change.key, &change.column, previous);
@@ -362,8 +355,6 @@ impl Keyspace {
     fn restore(&mut self, change: &RowEffect, previous: Option<&Previous>, write: &Write) -> Outcome {
         let (_, hidden) = self.late_put(change, write, false);
         let change = hidden.as_ref().unwrap_or(change);
-        let uncovering = self.without_covered(change);
-        let change = uncovering.as_ref().unwrap_or(change);
         let handlers = self.handlers.clone();
         let siblings = siblings_of(handlers.as_deref(), &change.key, &change.column, previous);
         let keep = Keep { siblings, ..Keep::default() };
@@ -404,7 +395,6 @@ impl Keyspace {
         }
         self.recount(slot, &change.column, before, after);
         self.note_change(slot, &change.column, Changed { outcome, before, after, saved });
-        self.note_covering(slot, change);
         self.compact(slot);
         outcome
     }
@@ -577,6 +567,54 @@ impl Keyspace {
             }
         }
         counters
+    }
+
+    /// The additions that a base written now, in this view, must cover.
+    pub fn seen(&self, key: &[u8], column: &Column, view: View<'_>) -> Seen {
+        match self.row(key) {
+            // Its base has seen nothing, and is one.
+            Some(RowRef::Compact(_)) if *column == Column::Text => Seen::new(),
+            Some(RowRef::Whole(row)) => self.seen_in(row.cell(column).as_deref(), view),
+            Some(RowRef::Packed(row)) => {
+                self.seen_in(row.get(column).map(|settled| settled.cell()).as_ref(), view)
+            }
+            _ => self.seen_by(None),
+        }
+    }
+
+    fn seen_in(&self, cell: Option<&cell::Cell>, view: View<'_>) -> Seen {
+        let Some(cell) = cell else { return self.seen_by(None) };
+        if cell.versions().is_none() {
+            return self.seen_by(Some(cell.state()));
+        }
+        if !cell.state().knows_additions() && self.collected == Stamp::ZERO {
+            // No view shows an addition.
+            return Seen::new();
+        }
+        let mut seen = cell.seen(view);
+        let has_base = cell.at(view).is_some_and(|shown| !shown.state.has_no_base());
+        if !has_base {
+            // Not those that are here and hidden: they have not been deleted.
+            let hidden = cell.versions().and_then(|versions| versions.lowest_hidden_addition(view));
+            let forgotten = hidden.map_or(self.collected, |hidden| self.collected.min(hidden.before()));
+            self.cover_forgotten(&mut seen, forgotten);
+        }
+        seen
+    }
+
+    fn seen_by(&self, state: Option<&State>) -> Seen {
+        let mut seen = state.map(State::seen).unwrap_or_default();
+        if state.is_none_or(State::has_no_base) {
+            self.cover_forgotten(&mut seen, self.collected);
+        }
+        seen
+    }
+
+    fn cover_forgotten(&self, seen: &mut Seen, forgotten: Stamp) {
+        if forgotten != Stamp::ZERO && Rule::CoverForgottenAdditions.holds() {
+            let epoch_sum = EpochSum { epoch: Stamp::ZERO, sum: Decimal::ZERO };
+            cell::see(seen, SeenSum { datacenter: DatacenterId::EVERY, epoch_sum, stamp: forgotten });
+        }
     }
 
     /// Keeps past states of a key until a time: a first round has read it.

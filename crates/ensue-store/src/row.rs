@@ -482,25 +482,6 @@ impl Row {
         }
     }
 
-    /// See `Cell::note_covering`.
-    pub(crate) fn note_covering(&mut self, column: &Column) -> bool {
-        self.settled(column).is_none() && self.cell_mut(column).is_some_and(Cell::note_covering)
-    }
-
-    pub(crate) fn unnote_covering(&mut self, column: &Column) {
-        if self.settled(column).is_none() {
-            self.cell_mut(column).into_iter().for_each(Cell::unnote_covering);
-        }
-    }
-
-    /// Forgets which additions a column's value covers.
-    pub(crate) fn forget_covered(&mut self, column: &Column) {
-        self.cell_mut(column).into_iter().for_each(Cell::forget_covered);
-        if let Some(large) = self.columns.large_mut() {
-            large.settle(column);
-        }
-    }
-
     /// Notes what a write of this stamp carries; what is counted of the column before and after.
     pub(crate) fn carry(
         &mut self,

@@ -110,7 +110,7 @@ impl<'a> Settled<'a> {
         };
         let added = match state.counter.as_deref() {
             None => None,
-            Some(Counter { seen, additions, .. }) => match additions.as_slice() {
+            Some(Counter { seen, additions }) => match additions.as_slice() {
                 [Addition { stamp, operation, dependencies: None, epoch_sum, .. }] if seen.is_empty() => {
                     Some(Added { stamp: *stamp, operation: *operation, epoch_sum: *epoch_sum })
                 }
@@ -139,7 +139,7 @@ impl<'a> Settled<'a> {
         });
         let counter = self
             .added
-            .map(|added| Box::new(Counter { additions: vec![added.addition()], ..Counter::default() }));
+            .map(|added| Box::new(Counter { seen: Seen::new(), additions: vec![added.addition()] }));
         let mut state = State::empty();
         state.base = base.unwrap_or(state.base);
         state.counter = counter;

@@ -80,11 +80,8 @@ impl Keyspace {
             return Collected::Changed;
         }
         self.forgotten = self.forgotten.max(spent.stamp);
-        if let Some(counter) = cell.state().counter.as_deref() {
-            // What covers no addition by name needs no more than it covers.
-            self.collected = self
-                .collected
-                .max(counter.covered_unnamed().map_or(spent.stamp, |covered| covered.min(spent.stamp)));
+        if cell.state().counter.is_some() {
+            self.collected = self.collected.max(spent.stamp);
         }
         let row = self.slots[slot as usize].whole_mut().expect("looked at above");
         let left = row.counted(&spent.column).unwrap_or_default();

@@ -7,8 +7,8 @@ use crate::compact::RowRef;
 use crate::image;
 use crate::row::Kind;
 use ensue_types::{
-    Carried, Causes, DatacenterId, Decimal, EpochSum, Incarnation, KeyspaceId, Opaque, OperationId,
-    PartitionId, Position, SeenSum, Source, Stamp, Vector,
+    Carried, Causes, DatacenterId, EpochSum, Incarnation, KeyspaceId, Opaque, OperationId, PartitionId,
+    Position, Source, Stamp, Vector,
 };
 use proptest::prelude::*;
 

@@ -364,9 +364,6 @@ impl World {
             }
             here.rows.check_invariants();
         }
-        here.rows.begin_forgetting_covered();
-        here.rows.forget_covered(usize::MAX);
-        here.rows.check_invariants();
         (here.checkpoint, here.log) = (here.rows.clone(), Vec::new());
     }
 }

@@ -22,7 +22,7 @@ use crate::partition::others::Others;
 use crate::trace::Trace;
 use ensue_protocol::Choice;
 use ensue_store::cell::Write;
-use ensue_store::keyspace::{Collected, Expiry, Keyspace, Spent};
+use ensue_store::keyspace::{Collected, Expiry, Spent};
 use ensue_store::view::View;
 use ensue_types::{Context, DatacenterId, Incarnation, KeyspaceId, LogicalTime, Position, Rule};
 use std::collections::{BTreeMap, VecDeque};
@@ -165,7 +165,6 @@ impl Maintenance {
         // A checkpoint that is under way has to find them: see below.
         if !cx.is_checkpointing() && !others.awaits_lost_parts(cx) {
             self.collect_ready(cx, keyspaces);
-            keyspaces.each_mut().for_each(|rows| rows.forget_covered(COLLECTED_AT_ONCE));
         }
         if cx.now.monotonic_us < self.collector.next_us {
             return;
@@ -182,7 +181,6 @@ impl Maintenance {
             return;
         }
         keyspaces.collect_branches(others);
-        keyspaces.each_mut().for_each(Keyspace::begin_forgetting_covered);
         let Candidates { tombstones, due } = &self.collector.candidates;
         if self.collector.round.is_none() && !(tombstones.is_empty() && due.is_empty()) {
             self.begin_round(others);
