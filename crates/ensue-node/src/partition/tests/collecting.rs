@@ -68,7 +68,7 @@ fn report_showing(world: &mut World, time: LogicalTime, end: Position, shown: Lo
 }
 
 /// All partitions of this datacenter have heard of the present of the other one, and no view lies below it.
-fn make_stable(world: &mut World) -> LogicalTime {
+pub(super) fn make_stable(world: &mut World) -> LogicalTime {
     let time = LogicalTime::from_ms(world.now.wall_ms);
     let times = TimeVector::uniform(2, time);
     let from = Address::Partition { datacenter: HERE, partition: PARTITION };

@@ -2,12 +2,13 @@
 //! need not be kept.
 
 use super::PARTITION;
+use super::collecting::make_stable;
 use super::previous::{HERE, OTHER, partition, sent};
 use super::versions::World;
 use ensue_store::compact::RowRef;
 use ensue_types::{
     Breaking, Causes, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, Now, OperationId,
-    PartitionId, Position, Rule, TimeVector, Vector,
+    PartitionId, Position, Rule, Vector,
 };
 use ensue_wire::{Address, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
@@ -68,16 +69,6 @@ fn what_is_everywhere_is_carried_where_a_protocol_does_not_ask() {
 
 const BY_TIMES: [&str; 3] = ["cure", "pocc", "ha-pocc"];
 const BEGIN_MS: u64 = 1_700_000_000_000;
-
-/// All partitions of this datacenter have heard of the present of the other one, and no view lies below it.
-fn make_stable(world: &mut World) -> LogicalTime {
-    let time = LogicalTime::from_ms(world.now.wall_ms);
-    let times = TimeVector::uniform(2, time);
-    let from = Address::Partition { datacenter: HERE, partition: PARTITION };
-    let message = Message::Stable { received: times.clone(), floor: times, globally_stable: Vec::new() };
-    world.message(from, message);
-    time
-}
 
 /// The other datacenter has applied so much, and shows its readers everything up to this stamp.
 fn shown_elsewhere(world: &mut World, number: u64, shown: LogicalTime) {
