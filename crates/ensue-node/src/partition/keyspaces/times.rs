@@ -129,7 +129,7 @@ const CLEANED_AT_ONCE: usize = 10_000;
 /// What a write carries is kept for so many intervals of collection at least.
 const CARRIED_FOR_INTERVALS: u64 = 5;
 
-/// Rows and columns looked at to forget what they carry: five million in 100 s, at well under a hundredth of a core.
+/// Rows and columns looked at to forget what they carry: five million in 100 s.
 const CLEANED_A_MILLISECOND: usize = 50;
 
 /// How far the rows of a keyspace have been looked through for what nobody need know any more.
