@@ -97,11 +97,16 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         Watch { keys } => keys::watch(evaluation, keys),
         Get { key } => strings::get(evaluation, key),
         Set { key, value, condition, expiry, get } => {
-            let set = strings::Set { value, condition: *condition, expiry: *expiry, get: *get };
+            let set = strings::Set { value, condition, expiry: *expiry, get: *get };
             set.apply(evaluation, key)
         }
         SetIfAbsent { key, value } => strings::set_new(evaluation, key, value),
         GetDelete { key } => strings::get_and_delete(evaluation, key),
+        DeleteIf { key, comparison } => match comparison {
+            Some(comparison) => strings::delete_if(evaluation, key, comparison),
+            None => keys::delete(evaluation, std::slice::from_ref(key)),
+        },
+        Digest { key } => strings::digest(evaluation, key),
         GetExpire { key, expiry } => strings::get_and_expire(evaluation, key, *expiry),
         GetMany { keys } => strings::get_many(evaluation, keys),
         SetMany { pairs } => strings::set_many(evaluation, pairs),

@@ -78,6 +78,10 @@ pub enum Request {
     SetIfAbsent { key: Bytes, value: Bytes },
     /// `GETDEL`.
     GetDelete { key: Bytes },
+    /// `DELEX`: 1 or 0.
+    DeleteIf { key: Bytes, comparison: Option<Comparison> },
+    /// `DIGEST`: that of a string, as text, or nil.
+    Digest { key: Bytes },
     /// `GETEX`.
     GetExpire { key: Bytes, expiry: GetExpiry },
     /// `MGET`: a value or nil for each key; nil also for a key of another type.
@@ -206,7 +210,7 @@ pub enum LifetimeForm {
 }
 
 /// When `SET` applies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SetCondition {
     /// In any case.
     #[default]
@@ -215,6 +219,24 @@ pub enum SetCondition {
     IfAbsent,
     /// `XX`: only if the key exists.
     IfPresent,
+    /// `IFEQ` and its kind.
+    If(Comparison),
+}
+
+/// What the present value of a string is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    pub with: Compared,
+    /// Whether it must be the same; an absent key is the same as nothing.
+    pub is_same: bool,
+}
+
+/// A value, or what stands for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Compared {
+    Value(Bytes),
+    /// Hexadecimal digits of either case.
+    Digest(Bytes),
 }
 
 /// What `SET` does to the deadline.
@@ -318,12 +340,14 @@ impl Request {
             Exists { .. } | Touch { .. } | Type { .. } | Lifetime { .. } => false,
             Scan { .. } | Keys { .. } | RandomKey | Size | Watch { .. } => false,
             Get { .. } | GetMany { .. } | Length { .. } | GetRange { .. } | Common { .. } => false,
+            Digest { .. } => false,
             HashGet { .. } | HashGetMany { .. } | HashGetAll { .. } | HashExists { .. } => false,
             HashLength { .. } | HashFieldLength { .. } | HashScan { .. } | HashRandom { .. } => false,
             SetMembers { .. } | SetContains { .. } | SetContainsMany { .. } => false,
             SetLength { .. } | SetRandom { .. } | SetScan { .. } => false,
             Delete { .. } | Expire { .. } | Persist { .. } | Rename { .. } | Flush { .. } => true,
             Set { .. } | SetIfAbsent { .. } | GetDelete { .. } | GetExpire { .. } | SetMany { .. } => true,
+            DeleteIf { .. } => true,
             Append { .. } | SetRange { .. } | IncrementBy { .. } | IncrementByFloat { .. } => true,
             HashSet { .. } | HashSetIfAbsent { .. } | HashDelete { .. } => true,
             HashIncrementBy { .. } | HashIncrementByFloat { .. } => true,
@@ -346,6 +370,7 @@ impl Request {
         match self {
             Type { key } | Expire { key, .. } | Lifetime { key, .. } | Persist { key } => Some(key),
             Get { key } | Set { key, .. } | SetIfAbsent { key, .. } | GetDelete { key } => Some(key),
+            DeleteIf { key, .. } | Digest { key } => Some(key),
             GetExpire { key, .. } | Append { key, .. } | Length { key } | GetRange { key, .. } => Some(key),
             SetRange { key, .. } | IncrementBy { key, .. } | IncrementByFloat { key, .. } => Some(key),
             HashSet { key, .. } | HashSetIfAbsent { key, .. } | HashGet { key, .. } => Some(key),

@@ -2,7 +2,7 @@
 
 use super::name;
 use super::plan::{MEMBER, Plan};
-use ensue_resp::request::SetCondition;
+use ensue_resp::request::{Compared, Comparison, SetCondition};
 use ensue_types::Reply;
 
 /// One operation of a history, with names as text. A value of nothing is absence.
@@ -153,12 +153,17 @@ fn set(plan: &Plan, reply: &Reply) -> Option<Effect> {
         (SetCondition::Always, _) => true,
         (SetCondition::IfAbsent, Some(is_empty)) => is_empty,
         (SetCondition::IfPresent, Some(is_empty)) => !is_empty,
+        // The answer does not say whether it was done.
+        (SetCondition::If(_), Some(_)) => return None,
         (_, None) => *reply != Reply::Nil && *reply != Reply::NilArray,
     };
     let mut steps = match (before, condition, was_done) {
         (Some(before), ..) => vec![read(place, before.as_deref())],
         (None, SetCondition::IfAbsent, true) | (None, SetCondition::IfPresent, false) => {
             vec![read(place, None)]
+        }
+        (None, SetCondition::If(Comparison { with: Compared::Value(compared), is_same: true }), true) => {
+            vec![read(place, Some(&name::value(compared)))]
         }
         _ => Vec::new(),
     };

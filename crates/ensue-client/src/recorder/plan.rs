@@ -121,13 +121,17 @@ impl Plan {
                 places: vec![key(&name)],
                 expires: matches!(expiry, GetExpiry::InMs(_) | GetExpiry::AtMs(_)),
             },
-            Request::Set { key: name, value, condition, expiry, get } => Plan::Set {
-                place: key(&name),
-                value: name::value(&value),
-                condition,
-                expires: matches!(expiry, SetExpiry::InMs(_) | SetExpiry::AtMs(_)),
-                gets: get,
-            },
+            Request::Set { key: name, value, condition, expiry, get }
+                if !(get && matches!(condition, SetCondition::If(_))) =>
+            {
+                Plan::Set {
+                    place: key(&name),
+                    value: name::value(&value),
+                    condition,
+                    expires: matches!(expiry, SetExpiry::InMs(_) | SetExpiry::AtMs(_)),
+                    gets: get,
+                }
+            }
             Request::SetIfAbsent { key: name, value } => {
                 Plan::SetIfEmpty { place: key(&name), value: name::value(&value) }
             }

@@ -86,7 +86,7 @@ fn event_of(request: &Request, key: &Bytes, is_gone: bool) -> &'static str {
         SetIfAbsent, SetMany, SetManyIfAbsent, SetRange, SetRemove, Sorted, Streams,
     };
     match request {
-        Delete { .. } | GetDelete { .. } => "del",
+        Delete { .. } | GetDelete { .. } | Request::DeleteIf { .. } => "del",
         Expire { .. } | GetExpire { .. } if is_gone => "del",
         Expire { .. } => "expire",
         GetExpire { expiry: GetExpiry::Persist, .. } | Persist { .. } => "persist",

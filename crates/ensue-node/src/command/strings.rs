@@ -8,9 +8,10 @@ use crate::command::{bulk_or_nil, flag, integer, text_of};
 use crate::evaluate::{Evaluation, Halt, effect_bytes};
 use bytes::{Bytes, BytesMut};
 use ensue_resp::CommandError;
-use ensue_resp::request::{GetExpiry, SetCondition, SetExpiry};
+use ensue_resp::request::{Compared, Comparison, GetExpiry, SetCondition, SetExpiry};
 use ensue_store::cell::Content;
 use ensue_types::{Column, Reply, limits};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// `GET`.
 pub(super) fn get(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
@@ -34,7 +35,7 @@ pub(super) fn get_many(evaluation: &mut Evaluation<'_>, keys: &[Bytes]) -> Resul
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Set<'r> {
     pub(super) value: &'r Bytes,
-    pub(super) condition: SetCondition,
+    pub(super) condition: &'r SetCondition,
     pub(super) expiry: SetExpiry,
     pub(super) get: bool,
 }
@@ -48,6 +49,10 @@ impl Set<'_> {
             (SetCondition::IfPresent, Some(before)) => *before != Reply::Nil,
             (SetCondition::IfAbsent, None) => evaluation.kind(key)?.is_none(),
             (SetCondition::IfPresent, None) => evaluation.kind(key)?.is_some(),
+            (SetCondition::If(comparison), _) => {
+                let content = evaluation.content(key, &Column::Text)?;
+                is_met(comparison, text_of(content).as_ref())
+            }
         };
         if is_wanted {
             replace(evaluation, key, self.value, self.expiry)?;
@@ -123,6 +128,47 @@ pub(super) fn get_and_delete(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Re
         evaluation.clear_row(key, |_| true)?;
     }
     Ok(before)
+}
+
+/// `DELEX` with a condition, which strings alone can meet.
+pub(super) fn delete_if(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    comparison: &Comparison,
+) -> Result<Reply, Halt> {
+    let content = match evaluation.content(key, &Column::Text) {
+        Err(Halt::WrongType) => {
+            let only_strings = "Key should be of string type if conditions are specified";
+            return Err(CommandError::Argument(only_strings).into());
+        }
+        content => content?,
+    };
+    let Some(before) = text_of(content) else { return Ok(flag(false)) };
+    let deletes = is_met(comparison, Some(&before));
+    if deletes {
+        evaluation.clear_row(key, |_| true)?;
+    }
+    Ok(flag(deletes))
+}
+
+/// `DIGEST`.
+pub(super) fn digest(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
+    let content = evaluation.content(key, &Column::Text)?;
+    Ok(text_of(content).map_or(Reply::Nil, |text| Reply::Bulk(digest_of(&text).into())))
+}
+
+/// As Redis makes it: of all bytes, with all leading zeros.
+fn digest_of(text: &[u8]) -> String {
+    format!("{:016x}", xxh3_64(text))
+}
+
+/// Whether a condition holds for what a string is.
+fn is_met(comparison: &Comparison, before: Option<&Bytes>) -> bool {
+    let is_same = |before: &Bytes| match &comparison.with {
+        Compared::Value(value) => before == value,
+        Compared::Digest(digits) => digest_of(before).as_bytes().eq_ignore_ascii_case(digits),
+    };
+    before.is_some_and(is_same) == comparison.is_same
 }
 
 /// `GETEX`.

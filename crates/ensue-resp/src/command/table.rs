@@ -90,7 +90,7 @@ const RUNS_SCRIPT: Flags = flags(&[
 const RUNS_READING: Flags = flags(&[Flags::READONLY, RUNS_SCRIPT]);
 
 /// All that have no file of their own.
-const OTHERS: [CommandSpec; 90] = [
+const OTHERS: [CommandSpec; 92] = [
     row("append", 3, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("string", "2.0.0")
@@ -271,6 +271,20 @@ const OTHERS: [CommandSpec; 90] = [
         .says(
             "Delete every key of the keyspace.",
             "Deletes what this datacenter has received; unseen writes and later ones stay.",
+        ),
+    row("delex", -2, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "8.4.0")
+        .says(
+            "Delete a key if its value is, or is not, the one that is named.",
+            "Deletes what was seen, as DEL. Conditions are checked against what this datacenter has received.",
+        ),
+    row("digest", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("string", "8.4.0")
+        .says(
+            "A digest of a string.",
+            READS,
         ),
     row("function", -2, flags(&[Flags::NOSCRIPT]), Route::Session)
         .listed("scripting", "7.0.0")

@@ -4,8 +4,8 @@
 //! then what is wrong with the numbers in them. Whether a stored value is a number is the evaluator's question.
 
 use super::{
-    GetExpiry, Request, SetCondition, SetExpiry, TimeBase, TimeUnit, deadline_ms, expiry_option, integer,
-    is_word, pairs,
+    Compared, Comparison, GetExpiry, Request, SetCondition, SetExpiry, TimeBase, TimeUnit, deadline_ms,
+    expiry_option, integer, is_word, pairs,
 };
 use crate::{CommandError, number};
 use bytes::Bytes;
@@ -28,6 +28,8 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Request
             get: true,
         },
         "getdel" => Request::GetDelete { key: key() },
+        "delex" => delete_if(args)?,
+        "digest" => Request::Digest { key: key() },
         "getex" => get_expire(args)?,
         "mget" => Request::GetMany { keys: args[1..].to_vec() },
         "mset" => Request::SetMany { pairs: pairs(&args[1..], name)? },
@@ -138,12 +140,15 @@ fn set(args: &[Bytes]) -> Result<Request, CommandError> {
     let mut rest = &args[3..];
     while let Some(word) = rest.first() {
         let mut used = 1;
-        if is_word(word, "NX") && condition != SetCondition::IfPresent {
+        if is_word(word, "NX") && matches!(condition, SetCondition::Always | SetCondition::IfAbsent) {
             condition = SetCondition::IfAbsent;
-        } else if is_word(word, "XX") && condition != SetCondition::IfAbsent {
+        } else if is_word(word, "XX") && matches!(condition, SetCondition::Always | SetCondition::IfPresent) {
             condition = SetCondition::IfPresent;
         } else if is_word(word, "GET") {
             get = true;
+        } else if let Some(comparison) = comparison(rest).filter(|_| condition == SetCondition::Always) {
+            condition = SetCondition::If(comparison?);
+            used = 2;
         } else if is_word(word, "KEEPTTL") && expiry.is_none() {
             keep = true;
         } else if !keep {
@@ -161,6 +166,37 @@ fn set(args: &[Bytes]) -> Result<Request, CommandError> {
         Some(argument) => SetExpiry::AtMs(argument.ms("set")?),
     };
     Ok(Request::Set { key: args[1].clone(), value: args[2].clone(), condition, expiry, get })
+}
+
+/// Reads `IFEQ value` and its kind at the front of the options, if that is what stands there.
+fn comparison(options: &[Bytes]) -> Option<Result<Comparison, CommandError>> {
+    let [word, with, ..] = options else { return None };
+    let (is_digest, is_same) = match word {
+        word if is_word(word, "IFEQ") => (false, true),
+        word if is_word(word, "IFNE") => (false, false),
+        word if is_word(word, "IFDEQ") => (true, true),
+        word if is_word(word, "IFDNE") => (true, false),
+        _ => return None,
+    };
+    if !is_digest {
+        return Some(Ok(Comparison { with: Compared::Value(with.clone()), is_same }));
+    }
+    Some(match with.len() == DIGEST_DIGITS {
+        true => Ok(Comparison { with: Compared::Digest(with.clone()), is_same }),
+        false => Err(CommandError::Argument("must be exactly 16 hexadecimal characters")),
+    })
+}
+
+fn delete_if(args: &[Bytes]) -> Result<Request, CommandError> {
+    let key = args[1].clone();
+    match args.len() {
+        2 => Ok(Request::DeleteIf { key, comparison: None }),
+        4 => match comparison(&args[2..]) {
+            Some(comparison) => Ok(Request::DeleteIf { key, comparison: Some(comparison?) }),
+            None => Err(CommandError::Argument("Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE")),
+        },
+        _ => Err(CommandError::wrong_arity("delex")),
+    }
 }
 
 fn set_with_lifetime(name: &'static str, args: &[Bytes], unit: TimeUnit) -> Result<Request, CommandError> {
@@ -210,3 +246,6 @@ fn set_range(args: &[Bytes]) -> Result<Request, CommandError> {
     }
     Ok(Request::SetRange { key: args[1].clone(), offset, value })
 }
+
+/// A digest of 64 bits as text.
+const DIGEST_DIGITS: usize = 16;

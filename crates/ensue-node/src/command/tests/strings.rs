@@ -32,6 +32,51 @@ fn set_and_get() {
 }
 
 #[test]
+fn values_are_compared() {
+    check(
+        "SET k v IFEQ v => nil
+         SET k v IFNE v => OK
+         SET k w IFNE v => nil
+         SET k w IFEQ v => OK
+         SET k x IFEQ v GET => \"w\"
+         SET k x IFEQ w GET => \"w\"
+         SET k hello IFEQ x EX 10 => OK
+         TTL k => 10
+         DIGEST k => \"9555e8555c62dcfd\"
+         SET k \"\" IFDEQ 9555E8555C62DCFD KEEPTTL => OK
+         TTL k => 10
+         DIGEST k => \"a10276e838f45d34\"
+         SET k a IFDEQ 9555e8555c62dcfd => nil
+         SET k a IFDNE 9555e8555c62dcfd => OK
+         SET k b IFDNE e6c632b61e964e1f => nil
+         SET new b IFDEQ e6c632b61e964e1f => nil
+         SET new b IFDNE e6c632b61e964e1f => OK
+         INCRBY n 7 => 7
+         SET n 8 IFEQ 7 => OK
+         SET k b IFEQ a NX => -ERR syntax error
+         SET k b XX IFEQ a => -ERR syntax error
+         SET k b IFEQ a IFEQ a => -ERR syntax error
+         SET k b IFEQ => -ERR syntax error
+         SET k b IFDEQ 12 => -ERR must be exactly 16 hexadecimal characters
+         DELEX k IFEQ b => 0
+         DELEX k IFNE a => 0
+         DELEX k IFEQ a => 1
+         DELEX k IFNE a => 0
+         DELEX new IFDNE e6c632b61e964e1f => 1
+         DELEX n IFDEQ e6c632b61e964e1f => 0
+         DELEX n => 1
+         DIGEST n => nil
+         HSET h f v => 1
+         DIGEST h => -WRONGTYPE Operation against a key holding the wrong kind of value
+         SET h v IFNE v => -WRONGTYPE Operation against a key holding the wrong kind of value
+         DELEX h IFNE v => -ERR Key should be of string type if conditions are specified
+         DELEX h IFX v => -ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE
+         DELEX h IFEQ => -ERR wrong number of arguments for 'delex' command
+         DELEX h => 1",
+    );
+}
+
+#[test]
 fn set_and_deadlines() {
     check(
         "SET k v EX 10 => OK
