@@ -15,6 +15,7 @@ mod digest;
 mod draw;
 pub(crate) mod dump;
 pub(crate) mod events;
+mod fields;
 mod fingerprint;
 mod geo;
 mod hashes;
@@ -112,6 +113,7 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         SetMany { pairs } => strings::set_many(evaluation, pairs),
         SetManyIfAbsent { pairs } => strings::set_many_new(evaluation, pairs),
         Bits(bits) => bits::evaluate(bits, evaluation),
+        Fields(fields) => fields::evaluate(fields, evaluation),
         Append { key, value } => strings::append(evaluation, key, value),
         Length { key } => strings::length(evaluation, key),
         GetRange { key, start, end } => strings::get_range(evaluation, key, *start, *end),
@@ -177,6 +179,17 @@ fn leave_no_empty_row(evaluation: &mut Evaluation<'_>, key: &Bytes, kind: Kind) 
     }
 }
 
+/// Deletes a field whose deadline has passed, if it still has that, and the row if that was all.
+pub(crate) fn clear_expired_field(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    name: &Bytes,
+) -> Result<(), Halt> {
+    evaluation.clear_expired_field(key, name)?;
+    leave_no_empty_row(evaluation, key, Kind::Hash);
+    Ok(())
+}
+
 /// What a client sees of a content; nothing if there is none.
 pub(crate) fn text_of(content: Content) -> Option<Bytes> {
     match content {
@@ -201,7 +214,7 @@ fn bulk_or_nil(content: Content) -> Reply {
 fn name_of(column: Column) -> Bytes {
     match column {
         Column::Field(name) | Column::Member(name) | Column::Scored(name) => name,
-        Column::Element(name) | Column::Stream(name) => name,
+        Column::Element(name) | Column::Stream(name) | Column::FieldDeadline(name) => name,
         Column::Text | Column::Deadline => Bytes::new(),
     }
 }

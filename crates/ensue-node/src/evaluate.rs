@@ -7,6 +7,7 @@
 
 mod drawn;
 mod elements;
+mod fields;
 mod observed;
 mod order;
 mod parts;
@@ -183,9 +184,10 @@ impl<'a> Evaluation<'a> {
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
             return Ok(None);
         };
-        let kind = row.kind_at(self.view)?;
+        let kind = row.kind_at(self.view, self.at.ms())?;
         self.observed.look_up(kind.is_some());
         observe_row(&mut self.observed, row, self.view)?;
+        fields::expired(&mut self.observed, row, (self.view, self.at))?;
         Ok(kind)
     }
 
@@ -245,10 +247,14 @@ impl<'a> Evaluation<'a> {
         }
         if row.sole_kind() != asked {
             observe_row(&mut self.observed, row, self.view)?;
-            if row.kind_at(self.view)?.is_some_and(|shown| Some(shown) != asked) {
+            if row.kind_at(self.view, self.at.ms())?.is_some_and(|shown| Some(shown) != asked) {
                 self.observed.look_up(true);
                 return Err(Halt::WrongType);
             }
+        }
+        if fields::look(&mut self.observed, row, column, (self.view, self.at))? {
+            self.observed.look_up(row.kind_at(self.view, self.at.ms())?.is_some());
+            return Ok(nothing);
         }
         let settled = match row {
             RowRef::Whole(row) => row.settled(column),
@@ -272,7 +278,7 @@ impl<'a> Evaluation<'a> {
                 of_state(&shown.state)
             }
         };
-        self.observed.look_up(is_something(&found) || row.kind_at(self.view)?.is_some());
+        self.observed.look_up(is_something(&found) || row.kind_at(self.view, self.at.ms())?.is_some());
         Ok(found)
     }
 
@@ -282,7 +288,8 @@ impl<'a> Evaluation<'a> {
             return Ok(Vec::new());
         };
         observe_row(&mut self.observed, row, self.view)?;
-        let shown = row.kind_at(self.view)?;
+        let expired = fields::expired(&mut self.observed, row, (self.view, self.at))?;
+        let shown = row.kind_at(self.view, self.at.ms())?;
         self.observed.look_up(shown.is_some());
         if shown.is_some_and(|shown| shown != kind) {
             return Err(Halt::WrongType);
@@ -295,8 +302,9 @@ impl<'a> Evaluation<'a> {
             return Ok(columns);
         }
         let row = row.whole();
-        let cells = row.cells_in_order().filter(|(column, _)| Kind::of(column) == Some(kind));
-        for (column, cell) in cells {
+        let is_shown =
+            |column: &Column| Kind::shown_by(column) == Some(kind) && !fields::is_of(&expired, column);
+        for (column, cell) in row.cells_in_order().filter(|(column, _)| is_shown(column)) {
             let content = cell.at(self.view).ok_or(Gone)?.state.content();
             if content != Content::Nothing {
                 columns.push((column.into_owned(), content));
@@ -314,13 +322,17 @@ impl<'a> Evaluation<'a> {
         }
         let row = present(self.keyspace, &mut self.observed, key, self.view, self.at)?;
         let Some(RowRef::Whole(row)) = row else { return Ok((Vec::new(), None)) };
-        self.observed.look_up(row.kind_at(self.view)?.is_some());
+        self.observed.look_up(row.kind_at(self.view, self.at.ms())?.is_some());
+        let expired = fields::expired(&mut self.observed, RowRef::Whole(row), (self.view, self.at))?;
         let step = count.max((row.columns_count() / STEPS).min(STEP_MAX));
         let (cells, next) = row.cells_from(place, step);
         let mut columns = Vec::new();
         for (column, cell) in cells {
             let shown = cell.at(self.view).ok_or(Gone)?;
             self.observed.record(&shown);
+            if column.is_deadline() || fields::is_of(&expired, &column) {
+                continue;
+            }
             let content = shown.state.content();
             if content != Content::Nothing {
                 columns.push((column.into_owned(), content));
@@ -334,8 +346,11 @@ impl<'a> Evaluation<'a> {
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
             return Ok(0);
         };
-        let count = row.live_count_at(kind, self.view)?;
-        let shown = row.kind_at(self.view)?;
+        let mut count = row.live_count_at(kind, self.view)?;
+        if kind == Kind::Hash {
+            count -= fields::expired(&mut self.observed, row, (self.view, self.at))?.len();
+        }
+        let shown = row.kind_at(self.view, self.at.ms())?;
         self.observed.look_up(shown.is_some());
         let other = shown.is_some_and(|shown| shown != kind);
         observe_row(&mut self.observed, row, self.view)?;
@@ -434,11 +449,12 @@ impl<'a> Evaluation<'a> {
         if !row.may_expire() {
             return None;
         }
+        // It has a deadline, or fields with one, and these may be all that it shows.
+        let at_ms = self.at.ms();
         let is_expired = |view: View<'_>| match row.deadline_at(view) {
-            Ok(Some(deadline)) => {
-                deadline <= self.at.ms() || row.kind_at(view).is_ok_and(|kind| kind.is_none())
-            }
-            _ => false,
+            Ok(Some(deadline)) if deadline <= at_ms => true,
+            Ok(_) => row.kind_at(view, at_ms).is_ok_and(|kind| kind.is_none()),
+            Err(Gone) => false,
         };
         // A deadline that has passed ends the row for writers even while they do not see it: elsewhere the row may have
         // been collected, and what is written now would stand there without what it stands beside here.
@@ -452,7 +468,13 @@ impl<'a> Evaluation<'a> {
 
     /// Whether a row shows no column of a kind.
     pub fn is_without(&self, key: &[u8], kind: Kind) -> bool {
-        self.keyspace.row(key).is_some_and(|row| !row.has_live(kind, self.view))
+        let Some(row) = self.keyspace.row(key) else { return false };
+        match (kind, row) {
+            (Kind::Hash, RowRef::Whole(row)) if row.has_field_deadlines() => {
+                fields::are_none(row, self.view, self.at)
+            }
+            _ => !row.has_live(kind, self.view),
+        }
     }
 
     /// Sets a column. The additions seen are covered, those not seen survive on top.
@@ -616,7 +638,7 @@ pub fn effect_bytes(key: &Bytes, column: &Column, value: usize) -> usize {
     let name = match column {
         Column::Text | Column::Deadline => 0,
         Column::Field(name) | Column::Member(name) | Column::Scored(name) => name.len(),
-        Column::Element(name) | Column::Stream(name) => name.len(),
+        Column::Element(name) | Column::Stream(name) | Column::FieldDeadline(name) => name.len(),
     };
     EFFECT_BYTES + key.len() + name + value
 }
@@ -632,7 +654,7 @@ pub fn shown_kind(row: RowRef<'_>, at: LogicalTime, view: View<'_>) -> Option<Ki
     if deadline.is_some_and(|deadline| deadline <= at.ms()) {
         return None;
     }
-    row.kind_at(view).ok()?
+    row.kind_at(view, at.ms()).ok()?
 }
 
 /// The latest addition of a datacenter to a counter.
@@ -730,8 +752,9 @@ fn live_columns(row: RowRef<'_>, view: View<'_>) -> Vec<Column> {
         }
     };
     if row.is_spent() {
-        let deadline = row.cell(&Column::Deadline).filter(|cell| is_live(cell, view));
-        return deadline.map(|_| Column::Deadline).into_iter().collect();
+        let deadlines = row.field_deadlines().chain([Column::Deadline]);
+        let live = |column: &Column| row.cell(column).is_some_and(|cell| is_live(&cell, view));
+        return deadlines.filter(live).collect();
     }
     row.all_cells().filter(|(_, cell)| is_live(cell, view)).map(|(column, _)| column.into_owned()).collect()
 }

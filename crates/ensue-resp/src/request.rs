@@ -8,6 +8,7 @@
 mod bits;
 mod blocking;
 mod cardinality;
+mod fields;
 mod geo;
 mod hashes;
 mod keys;
@@ -25,6 +26,7 @@ use ensue_types::{Decimal, limits};
 pub use bits::{BitField, BitOperator, BitRange, BitUnit, Bits, FieldStep, Overflow};
 pub use blocking::{Awaited, Blocking, WaitingPop};
 pub use cardinality::{Cardinality, Inspection};
+pub use fields::{FieldCondition, Fields};
 pub use geo::{Geo, GeoFields, GeoLimit, GeoOrigin, GeoSearch};
 pub use lists::{End, List, ListSearch};
 pub use sets::{SetAlgebra, SetOperator};
@@ -133,6 +135,8 @@ pub enum Request {
     HashRandom { key: Bytes, count: Option<i64>, with_values: bool },
     /// `HSCAN`: the next cursor, fields and values.
     HashScan { key: Bytes, options: ScanOptions },
+    /// A command on the deadlines of fields.
+    Fields(Fields),
 
     /// `SADD`: the number of members added.
     SetAdd { key: Bytes, members: Vec<Bytes> },
@@ -353,6 +357,7 @@ impl Request {
             HashIncrementBy { .. } | HashIncrementByFloat { .. } => true,
             SetAdd { .. } | SetRemove { .. } | SetManyIfAbsent { .. } => true,
             Bits(bits) => bits.is_write(),
+            Fields(fields) => fields.is_write(),
             Algebra(algebra) => algebra.is_write(),
             Sorted(sorted) => sorted.is_write(),
             Geo(geo) => geo.is_write(),
@@ -382,6 +387,7 @@ impl Request {
             SetContains { key, .. } | SetContainsMany { key, .. } => Some(key),
             SetLength { key } | SetRandom { key, .. } | SetScan { key, .. } => Some(key),
             Bits(bits) => bits.key(),
+            Fields(fields) => fields.key(),
             Algebra(algebra) => algebra.key(),
             Sorted(sorted) => sorted.key(),
             Geo(geo) => geo.key(),

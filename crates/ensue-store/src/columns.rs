@@ -182,6 +182,7 @@ impl Columns {
 pub(crate) fn detached(column: &Column) -> Column {
     match column {
         Column::Field(name) => Column::Field(Bytes::copy_from_slice(name)),
+        Column::FieldDeadline(name) => Column::FieldDeadline(Bytes::copy_from_slice(name)),
         Column::Member(name) => Column::Member(Bytes::copy_from_slice(name)),
         Column::Scored(name) => Column::Scored(Bytes::copy_from_slice(name)),
         Column::Element(name) => Column::Element(Bytes::copy_from_slice(name)),

@@ -222,9 +222,9 @@ impl<'a> RowRef<'a> {
     }
 
     /// See `Row::kind_at`.
-    pub fn kind_at(self, view: View<'_>) -> Result<Option<Kind>, Gone> {
+    pub fn kind_at(self, view: View<'_>, at_ms: u64) -> Result<Option<Kind>, Gone> {
         match self {
-            RowRef::Whole(row) => row.kind_at(view),
+            RowRef::Whole(row) => row.kind_at(view, at_ms),
             RowRef::Compact(row) => row.at(view).map(|()| Some(Kind::Text)),
             RowRef::Packed(row) => row.at(view).map(|()| Some(row.kind())),
         }
@@ -270,7 +270,8 @@ impl<'a> RowRef<'a> {
 
     /// Whether it has a deadline, or had one.
     pub fn may_expire(self) -> bool {
-        matches!(self, RowRef::Whole(row) if row.cell(&Column::Deadline).is_some())
+        let has_deadlines = |row: &Row| row.cell(&Column::Deadline).is_some() || row.has_field_deadlines();
+        matches!(self, RowRef::Whole(row) if has_deadlines(row))
     }
 
     pub fn columns_count(self) -> usize {

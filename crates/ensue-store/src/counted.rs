@@ -1,16 +1,25 @@
 //! What a keyspace counts of a column, before a change to it and after.
 
 use crate::cell::{Cell, Outcome};
+use crate::settled::Item;
 use ensue_types::Column;
 
 /// Bytes counted for a cell beside its name and value: what the structures around it take, roughly.
 const CELL_BYTES: u64 = 184;
 /// The same of a settled column of a large row beside its bytes: its slot, what finds it, and the allocator's share.
 const SETTLED_BYTES: u64 = 36;
+/// The same of a field's deadline beside its cell: where it stands by its name and by its time (`row::dated`).
+const DATED_BYTES: u64 = 128;
 
-/// What is counted of a settled column of so many bytes.
-pub(crate) fn of_settled(bytes: usize) -> Counted {
-    Counted { is_there: true, is_live: true, bytes: SETTLED_BYTES + bytes as u64, ..Counted::default() }
+/// What is counted of a settled column of a large row.
+pub(crate) fn of_settled(item: Item<'_>) -> Counted {
+    let dated = if item.is_field_deadline() { dated_bytes(item.name) } else { 0 };
+    let bytes = SETTLED_BYTES + item.bytes() as u64 + dated;
+    Counted { is_there: true, is_live: true, bytes, ..Counted::default() }
+}
+
+fn dated_bytes(name: &[u8]) -> u64 {
+    DATED_BYTES + name.len() as u64
 }
 
 /// See the module.
@@ -60,6 +69,7 @@ fn column_bytes(column: &Column) -> u64 {
     match column {
         Column::Field(name) | Column::Member(name) | Column::Scored(name) => name.len() as u64,
         Column::Element(name) | Column::Stream(name) => name.len() as u64,
+        Column::FieldDeadline(name) => name.len() as u64 + dated_bytes(name),
         Column::Text | Column::Deadline => 0,
     }
 }

@@ -33,6 +33,7 @@ use written::WrittenLog;
 pub use written::{Happened, Writer, Written};
 
 mod awaited;
+mod expiry;
 mod filled;
 mod forget;
 mod slots;
@@ -41,18 +42,8 @@ pub mod undo;
 mod watches;
 mod written;
 
+pub use expiry::Expiry;
 pub use spent::{Collected, Spent};
-
-/// A row with a deadline, which has to be deleted by a write when it has passed: a row that one datacenter just dropped
-/// would hide from another one's readers what is written to it afterwards.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expiry {
-    pub key: Bytes,
-    /// The deadline, in milliseconds since 1970.
-    pub deadline_ms: u64,
-    /// The stamp of the deadline.
-    pub stamp: Stamp,
-}
 
 /// The rows of a keyspace.
 #[derive(Clone, Debug, Default)]
@@ -654,18 +645,6 @@ impl Keyspace {
         self.marks.queue.len()
     }
 
-    /// Deadlines noted since the last call.
-    pub fn take_expiries(&mut self) -> Vec<Expiry> {
-        std::mem::take(&mut self.expiries)
-    }
-
-    /// Whether the row still has this deadline.
-    pub fn expires(&self, expiry: &Expiry) -> bool {
-        let Some(RowRef::Whole(row)) = self.row(&expiry.key) else { return false };
-        let deadline = row.cell(&Column::Deadline);
-        deadline.is_some_and(|cell| cell.state().newest() == expiry.stamp && cell.state().is_live())
-    }
-
     /// Takes back from a checkpoint what is known of what is no longer here.
     pub fn restore_bounds(&mut self, bounds: Bounds) {
         self.flushed = self.flushed.max(bounds.flushed);
@@ -715,19 +694,6 @@ impl Keyspace {
             && self.marks.until_ms.find(hash(key), |(marked, _)| marked == key).is_some()
     }
 
-    fn note_deadline(&mut self, slot: u32, column: &Column) {
-        if *column != Column::Deadline {
-            return;
-        }
-        let Some(row) = self.slots[slot as usize].whole() else { return };
-        let Some(cell) = row.cell(column) else { return };
-        if let Ok(Some(deadline_ms)) = row.deadline_at(View::Newest) {
-            // Of its own, so that it does not keep a client's whole read buffer alive.
-            let (key, stamp) = (Bytes::copy_from_slice(row.key()), cell.state().newest());
-            self.expiries.push(Expiry { key, deadline_ms, stamp });
-        }
-    }
-
     fn flush_slot(&mut self, slot: u32, flush: &Write) {
         match &self.slots[slot as usize] {
             Slot::Free => return,
@@ -767,7 +733,7 @@ fn siblings_of<'a>(
     column: &Column,
     previous: Option<&'a Previous>,
 ) -> Option<Conflicts<'a>> {
-    let fold = handlers.filter(|_| *column != Column::Deadline)?.of(key);
+    let fold = handlers.filter(|_| !column.is_deadline())?.of(key);
     let fold = if matches!(column, Column::Scored(_)) { fold::of_scores(fold) } else { fold };
     Some(Conflicts { fold, previous })
 }

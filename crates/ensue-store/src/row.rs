@@ -15,11 +15,14 @@ use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{Carried, Column, Effect, LogicalTime, OperationId, Source, Stamp, Visibility};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 pub use crate::columns::LARGE;
+use dated::Dated;
+
+pub(crate) mod dated;
 
 /// What a row is to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,17 +44,22 @@ impl Kind {
         matches!(self, Kind::SortedSet | Kind::List | Kind::Stream)
     }
 
-    /// The kind that a column belongs to; the deadline belongs to none.
+    /// The kind that a column belongs to; the row's deadline belongs to none.
     pub fn of(column: &Column) -> Option<Kind> {
         match column {
             Column::Text => Some(Kind::Text),
-            Column::Field(_) => Some(Kind::Hash),
+            Column::Field(_) | Column::FieldDeadline(_) => Some(Kind::Hash),
             Column::Member(_) => Some(Kind::Set),
             Column::Scored(_) => Some(Kind::SortedSet),
             Column::Element(_) => Some(Kind::List),
             Column::Stream(_) => Some(Kind::Stream),
             Column::Deadline => None,
         }
+    }
+
+    /// The kind of what a column shows; a deadline shows nothing.
+    pub fn shown_by(column: &Column) -> Option<Kind> {
+        if column.is_deadline() { None } else { Kind::of(column) }
     }
 
     /// The word that `TYPE` answers.
@@ -73,7 +81,9 @@ pub struct Row {
     key: Bytes,
     columns: Columns,
     deadline: Option<Box<Cell>>,
-    /// Live columns of each kind now, the deadline apart.
+    /// The deadlines of its fields, if there are any.
+    dated: Option<Box<Dated>>,
+    /// Live columns of each kind now, deadlines apart.
     live: [u32; 6],
     /// Versions of all columns that are not settled.
     unsettled: u32,
@@ -89,6 +99,7 @@ impl Row {
             key,
             columns: Columns::None,
             deadline: None,
+            dated: None,
             live: [0; 6],
             unsettled: 0,
             columns_max: LARGE as u16,
@@ -111,7 +122,7 @@ impl Row {
     /// A row of several settled columns.
     pub(crate) fn of_cells(key: Bytes, since: LogicalTime, mut cells: BTreeMap<Column, Cell>) -> Row {
         let mut live = [0; 6];
-        for kind in cells.keys().filter_map(Kind::of) {
+        for kind in cells.keys().filter_map(Kind::shown_by) {
             live[kind as usize] += 1;
         }
         let columns = match cells.len() {
@@ -291,23 +302,27 @@ impl Row {
         if live.next().is_none() {
             return Some(first);
         }
-        self.newest_kind(View::Newest).unwrap_or_default()
+        self.newest_kind(View::Newest, &BTreeSet::new()).unwrap_or_default()
     }
 
-    /// The kind that a view shows; `Err` if a column's state of a past time is gone.
-    pub fn kind_at(&self, view: View<'_>) -> Result<Option<Kind>, Gone> {
+    /// The kind that a view shows, expired or not; `Err` if a column's state of a past time is gone.
+    fn live_kind_at(&self, view: View<'_>) -> Result<Option<Kind>, Gone> {
         if self.is_newest(view) {
             return Ok(self.kind());
         }
         match (self.sole_kind(), self.live_at(view)) {
             (Some(kind), Some(live)) => Ok((live[kind as usize] > 0).then_some(kind)),
-            _ => self.newest_kind(view),
+            _ => self.newest_kind(view, &BTreeSet::new()),
         }
     }
 
-    fn newest_kind(&self, view: View<'_>) -> Result<Option<Kind>, Gone> {
+    /// The kind of the newest live column, but for those that are no values, and these fields.
+    fn newest_kind(&self, view: View<'_>, without: &BTreeSet<Bytes>) -> Result<Option<Kind>, Gone> {
         let mut newest: Option<(Stamp, Cow<'_, Column>)> = None;
-        for (column, cell) in self.cells() {
+        for (column, cell) in self.cells().filter(|(column, _)| !column.is_deadline()) {
+            if matches!(column.as_ref(), Column::Field(name) if without.contains(name)) {
+                continue;
+            }
             let state = cell.at(view).ok_or(Gone)?.state;
             let shown = (state.newest_shown(), column);
             if state.is_live() && newest.as_ref().is_none_or(|newest| *newest <= shown) {
@@ -333,7 +348,7 @@ impl Row {
             return Ok(live[kind as usize]);
         }
         let mut count = 0;
-        for (_, cell) in self.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
+        for (_, cell) in self.cells().filter(|(column, _)| Kind::shown_by(column) == Some(kind)) {
             count += usize::from(cell.at(view).ok_or(Gone)?.state.is_live());
         }
         Ok(count)
@@ -344,7 +359,7 @@ impl Row {
         if let Some(live) = self.live_at(view) {
             return live[kind as usize] > 0;
         }
-        let mut cells = self.cells().filter(|(column, _)| Kind::of(column) == Some(kind));
+        let mut cells = self.cells().filter(|(column, _)| Kind::shown_by(column) == Some(kind));
         cells.any(|(_, cell)| cell.at(view).is_some_and(|shown| shown.state.is_live()))
     }
 
@@ -413,6 +428,7 @@ impl Row {
             self.note_large(column, Some(write.operation));
             after = self.counted(column).unwrap_or_default();
         }
+        self.date(column);
         self.note(column, write, Changed { outcome, before, after, saved })
     }
 
@@ -455,6 +471,7 @@ impl Row {
         let gone = cell.discard(discarded);
         let is_live = cell.state().is_live();
         self.count(column, was_live, is_live);
+        self.date(column);
         self.unsettled -= gone.len() as u32;
         self.note_large(column, None);
         gone
@@ -502,6 +519,7 @@ impl Row {
         }?;
         self.count(column, removed.state().is_live(), false);
         self.unsettled -= removed.unsettled() as u32;
+        self.date(column);
         Some(removed)
     }
 
@@ -514,6 +532,7 @@ impl Row {
         *place = cell;
         self.unsettled = self.unsettled - unsettled as u32 + left as u32;
         self.count(column, was_live, is_live);
+        self.date(column);
         self.note_large(column, None);
     }
 
@@ -652,7 +671,7 @@ impl Row {
     }
 
     fn count(&mut self, column: &Column, was_live: bool, is_live: bool) {
-        let Some(kind) = Kind::of(column) else { return };
+        let Some(kind) = Kind::shown_by(column) else { return };
         let live = &mut self.live[kind as usize];
         match (was_live, is_live) {
             (false, true) => *live += 1,

@@ -40,6 +40,8 @@ pub(crate) const SHORT: usize = 256;
 const ONE: i128 = Decimal::ONE.0;
 
 const KINDS: u8 = 0b111;
+/// The kind of column that is no value, but a field's deadline.
+const FIELD_DEADLINE: u8 = 6;
 const HAS_VALUE: u8 = 1 << 3;
 const HAS_ADDITIONS: u8 = 1 << 4;
 const SINCE_STAMP: u8 = 1 << 5;
@@ -350,6 +352,10 @@ impl<'a> Item<'a> {
         self.flags & KINDS
     }
 
+    pub(crate) fn is_field_deadline(&self) -> bool {
+        self.number_of_kind() == FIELD_DEADLINE
+    }
+
     pub(crate) fn column(&self) -> Column {
         column_of(self.number_of_kind(), self.name)
     }
@@ -389,6 +395,7 @@ pub(crate) fn parts_of(column: &Column) -> Option<(u8, &[u8])> {
         Column::Scored(name) => (3, name),
         Column::Element(name) => (4, name),
         Column::Stream(name) => (5, name),
+        Column::FieldDeadline(name) => (FIELD_DEADLINE, name),
         Column::Deadline => return None,
     })
 }
@@ -401,12 +408,16 @@ fn column_of(kind: u8, name: &[u8]) -> Column {
         2 => Column::Member(name()),
         3 => Column::Scored(name()),
         4 => Column::Element(name()),
-        _ => Column::Stream(name()),
+        5 => Column::Stream(name()),
+        _ => Column::FieldDeadline(name()),
     }
 }
 
 pub(crate) fn kind_of(number: u8) -> Kind {
-    Kind::ALL[usize::from(number)]
+    match number {
+        FIELD_DEADLINE => Kind::Hash,
+        _ => Kind::ALL[usize::from(number)],
+    }
 }
 
 fn read_write(body: &mut &[u8], origin: &Origin, is_like_origin: bool) -> (Stamp, OperationId) {

@@ -16,6 +16,8 @@ pub enum Column {
     Deadline,
     /// A field of a hash.
     Field(Bytes),
+    /// The deadline of a field of that name (`FieldDeadline`).
+    FieldDeadline(Bytes),
     /// A member of a set; its value is empty.
     Member(Bytes),
     /// A member of a sorted set; its value is its score, as text.
@@ -27,6 +29,11 @@ pub enum Column {
 }
 
 impl Column {
+    /// Whether it is no value, but says how long one lives.
+    pub fn is_deadline(&self) -> bool {
+        matches!(self, Column::Deadline | Column::FieldDeadline(_))
+    }
+
     /// The same in memory of its own: a name shares that of what it came with.
     pub fn copied(&self) -> Column {
         let copy = |name: &Bytes| Bytes::copy_from_slice(name);
@@ -34,6 +41,7 @@ impl Column {
             Column::Text => Column::Text,
             Column::Deadline => Column::Deadline,
             Column::Field(name) => Column::Field(copy(name)),
+            Column::FieldDeadline(name) => Column::FieldDeadline(copy(name)),
             Column::Member(name) => Column::Member(copy(name)),
             Column::Scored(name) => Column::Scored(copy(name)),
             Column::Element(name) => Column::Element(copy(name)),

@@ -10,6 +10,7 @@ pub mod context;
 pub mod decimal;
 pub mod effect;
 pub mod element;
+mod field_deadline;
 pub mod geo;
 pub mod id;
 pub mod limits;
@@ -30,6 +31,7 @@ pub use clock::{HybridClock, LogicalTime, Now};
 pub use context::{Context, Opaque};
 pub use decimal::Decimal;
 pub use effect::{Column, Effect, EpochSum, Over, RowEffect, Seen, SeenSum};
+pub use field_deadline::FieldDeadline;
 pub use geo::{GeoPoint, GeoShape};
 pub use id::{
     Args, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,

@@ -33,7 +33,9 @@ pub(super) fn add_integer(
     let total = base.checked_add(amount).ok_or(CommandError::IncrementOverflow)?;
     evaluation.check_room(effect_bytes(key, &column, 0))?;
     evaluation.begin_write(key)?;
-    evaluation.add(key, column, Decimal::from_integer(amount));
+    keeping_deadline(evaluation, key, &column, |evaluation| {
+        evaluation.add(key, column.clone(), Decimal::from_integer(amount));
+    })?;
     Ok(Reply::Integer(total))
 }
 
@@ -53,15 +55,39 @@ pub(super) fn add_decimal(
     if let Some(total) = exact.and_then(|base| base.checked_add(amount)) {
         evaluation.check_room(effect_bytes(key, &column, 0))?;
         evaluation.begin_write(key)?;
-        evaluation.add(key, column, amount);
+        keeping_deadline(evaluation, key, &column, |evaluation| evaluation.add(key, column.clone(), amount))?;
         return Ok(Reply::bulk(total.to_string()));
     }
     let base = text_of(content).unwrap_or_default();
     let total = Bytes::from(rounded_sum(&base, amount, &column)?);
     evaluation.check_room(effect_bytes(key, &column, 0))?;
     evaluation.begin_write(key)?;
-    evaluation.put(key, column, total.clone());
+    keeping_deadline(evaluation, key, &column, |evaluation| {
+        evaluation.put(key, column.clone(), total.clone());
+    })?;
     Ok(Reply::Bulk(total))
+}
+
+/// Changes a counter. The deadline of a field stays: where the total becomes a new value, it gets that of the old one.
+fn keeping_deadline(
+    evaluation: &mut Evaluation<'_>,
+    key: &Bytes,
+    column: &Column,
+    change: impl FnOnce(&mut Evaluation<'_>),
+) -> Result<(), Halt> {
+    let Column::Field(name) = column else {
+        change(evaluation);
+        return Ok(());
+    };
+    evaluation.begin_field(key, name)?;
+    let deadline = evaluation.field_deadline(key, name)?;
+    change(evaluation);
+    if let Some(deadline) = deadline {
+        if evaluation.field_deadline(key, name)?.is_none() {
+            evaluation.put_field_deadline(key, name, deadline)?;
+        }
+    }
+    Ok(())
 }
 
 /// A stored number that additions can go on top of.

@@ -30,10 +30,22 @@ fn row_digest(row: RowRef<'_>, kind: Kind, at: LogicalTime) -> u64 {
         sum = key.word(3).word(deadline_ms).finish();
     }
     let row = row.whole();
-    for (column, cell) in row.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
+    let expired = row.expired_fields(View::At(at), at.ms()).unwrap_or_default();
+    let names = row.field_deadlines().filter(|_| kind == Kind::Hash);
+    for column in names {
+        let Column::FieldDeadline(name) = column else { continue };
+        let deadline = row.field_deadline_at(&name, View::At(at)).ok().flatten();
+        if let Some(deadline_ms) = deadline.filter(|ms| *ms > at.ms()) {
+            sum = sum.wrapping_add(key.word(7).part(&name).word(deadline_ms).finish());
+        }
+    }
+    for (column, cell) in row.cells().filter(|(column, _)| Kind::shown_by(column) == Some(kind)) {
+        if matches!(column.as_ref(), Column::Field(name) if expired.contains(name)) {
+            continue;
+        }
         let Some(shown) = cell.at(View::At(at)) else { continue };
         let named = match column.as_ref() {
-            Column::Text | Column::Deadline => key.word(0),
+            Column::Text | Column::Deadline | Column::FieldDeadline(_) => key.word(0),
             Column::Field(name) => key.word(1).part(name),
             Column::Member(name) => key.word(2).part(name),
             Column::Scored(name) => key.word(4).part(name),

@@ -6,6 +6,7 @@
 //! that are there before anything is made of them.
 
 mod checksum;
+mod dated;
 mod lzf;
 mod packed;
 mod reader;
@@ -24,11 +25,18 @@ pub(super) enum Value {
     List(Vec<Bytes>),
     Set(Vec<Bytes>),
     Hash(Vec<(Bytes, Bytes)>),
+    /// A hash with deadlines of fields, in milliseconds since 1970.
+    DatedHash(Vec<Dated>),
     Sorted(Vec<Scored>),
 }
 
-/// The version of the format that is written, and the highest that is read.
+/// A field, its value and its deadline.
+pub(super) type Dated = (Bytes, Bytes, Option<u64>);
+
+/// The version of the format that is written, but for what it does not have.
 const VERSION: u16 = 11;
+/// The version that has deadlines of fields, and the highest that is read: that of Redis 7.4.
+const VERSION_MAX: u16 = 12;
 /// The version and the checksum.
 const FOOTER_BYTES: usize = 10;
 
@@ -49,6 +57,8 @@ mod layout {
     pub(super) const SORTED_PACKED: u8 = 17;
     pub(super) const LIST_OF_PACKED: u8 = 18;
     pub(super) const SET_PACKED: u8 = 20;
+    pub(super) const HASH_DATED: u8 = 24;
+    pub(super) const HASH_DATED_PACKED: u8 = 25;
     pub(super) const LIBRARY: u8 = 245;
 }
 
@@ -70,6 +80,11 @@ pub(super) fn write(value: &Value) -> Bytes {
                 write_text(&mut out, value);
             }
         }
+        Value::DatedHash(fields) => {
+            out.push(layout::HASH_DATED);
+            dated::write(&mut out, fields);
+            return sealed(out, VERSION_MAX);
+        }
         Value::Sorted(members) => {
             out.push(layout::SORTED);
             write_length(&mut out, members.len());
@@ -80,7 +95,7 @@ pub(super) fn write(value: &Value) -> Bytes {
             }
         }
     }
-    sealed(out)
+    sealed(out, VERSION)
 }
 
 fn write_all(out: &mut Vec<u8>, layout: u8, values: &[Bytes]) {
@@ -131,6 +146,11 @@ fn write_text(out: &mut Vec<u8>, text: &[u8]) {
 /// Longer texts are written as such.
 const INTEGER_DIGITS: usize = 11;
 
+/// Whether a dump is of a hash with deadlines of fields.
+pub(crate) fn has_field_deadlines(dump: &[u8]) -> bool {
+    dump.first() == Some(&layout::HASH_DATED)
+}
+
 /// The value of a dump, or Redis' error.
 pub(super) fn read(dump: &[u8]) -> Result<Value, Reply> {
     read_value(&mut Reader::new(opened(dump)?)).map_err(|Malformed| BAD_FORMAT)
@@ -143,7 +163,7 @@ fn opened(dump: &[u8]) -> Result<&[u8], Reply> {
     let version = u16::from_le_bytes([footer[0], footer[1]]);
     let told = u64::from_le_bytes(footer[2..].try_into().map_err(|_| WRONG_CHECKSUM)?);
     // Zero says that whoever wrote it makes no checksums.
-    if version > VERSION || (told != 0 && told != checksum(&dump[..body_bytes + 2])) {
+    if version > VERSION_MAX || (told != 0 && told != checksum(&dump[..body_bytes + 2])) {
         return Err(WRONG_CHECKSUM);
     }
     Ok(body)
@@ -156,7 +176,7 @@ pub(crate) fn write_libraries<'t>(texts: impl Iterator<Item = &'t Bytes>) -> Byt
         out.push(layout::LIBRARY);
         write_text(&mut out, text);
     }
-    sealed(out)
+    sealed(out, VERSION)
 }
 
 /// The texts of the libraries in a dump.
@@ -172,8 +192,8 @@ pub(crate) fn read_libraries(dump: &[u8]) -> Result<Vec<Bytes>, Reply> {
     Ok(texts)
 }
 
-fn sealed(mut out: Vec<u8>) -> Bytes {
-    out.extend_from_slice(&VERSION.to_le_bytes());
+fn sealed(mut out: Vec<u8>, version: u16) -> Bytes {
+    out.extend_from_slice(&version.to_le_bytes());
     out.extend_from_slice(&checksum(&out).to_le_bytes());
     out.into()
 }
@@ -191,6 +211,8 @@ fn read_value(reader: &mut Reader<'_>) -> Result<Value, Malformed> {
         layout::SET_PACKED => Value::Set(packed::packed(&reader.text()?)?),
         layout::HASH_ZIPPED => Value::Hash(pairs(packed::zipped(&reader.text()?)?)?),
         layout::HASH_PACKED => Value::Hash(pairs(packed::packed(&reader.text()?)?)?),
+        layout::HASH_DATED => dated::value(dated::plain(reader)?),
+        layout::HASH_DATED_PACKED => dated::value(dated::packed(reader)?),
         layout::SORTED_ZIPPED => scored(packed::zipped(&reader.text()?)?)?,
         layout::SORTED_PACKED => scored(packed::packed(&reader.text()?)?)?,
         layout::LIST_OF_ZIPPED | layout::LIST_OF_PACKED => list(reader, layout)?,
@@ -201,6 +223,7 @@ fn read_value(reader: &mut Reader<'_>) -> Result<Value, Malformed> {
         Value::List(values) => (values.len(), true),
         Value::Set(members) => (members.len(), are_distinct(members.iter())),
         Value::Hash(pairs) => (pairs.len(), are_distinct(pairs.iter().map(|(name, _)| name))),
+        Value::DatedHash(fields) => (fields.len(), are_distinct(fields.iter().map(|(name, ..)| name))),
         Value::Sorted(members) => (members.len(), are_distinct(members.iter().map(|(_, name)| name))),
     };
     if count == 0 || !is_distinct || !reader.is_at_end() {

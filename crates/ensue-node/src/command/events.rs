@@ -7,8 +7,8 @@ use crate::evaluate::Evaluation;
 use bytes::Bytes;
 use ensue_resp::Request;
 use ensue_resp::request::{
-    Bits, Blocking, Cardinality, End, GetExpiry, GroupChange, List, SetAlgebra, SetOperation, SetOperator,
-    SortedRange, SortedSet, Stream, WaitingPop, Whole,
+    Bits, Blocking, Cardinality, End, Fields, GetExpiry, GroupChange, List, SetAlgebra, SetOperation,
+    SetOperator, SortedRange, SortedSet, Stream, WaitingPop, Whole,
 };
 use ensue_store::keyspace::{Happened, Written};
 use ensue_store::row::Kind;
@@ -44,6 +44,15 @@ pub(crate) fn name_evicted(evaluation: &mut Evaluation<'_>, after: usize) {
     evaluation.put_written(evicted.into_iter().collect());
 }
 
+/// Names what deleted a field whose deadline had passed, and its row if that was all.
+pub(crate) fn name_expired(evaluation: &mut Evaluation<'_>, after: usize) {
+    let Some(first) = evaluation.take_written(after).into_iter().next() else { return };
+    let is_gone = first.key.as_ref().is_some_and(|key| evaluation.is_absent(key));
+    let named = |event| Written { event: Some(event), ..first.clone() };
+    let events = ["hexpired"].into_iter().chain(is_gone.then_some("del"));
+    evaluation.put_written(events.map(named).collect());
+}
+
 /// What is told of a change that came from elsewhere.
 pub(crate) fn of_change(change: Happened) -> &'static str {
     match change {
@@ -60,6 +69,7 @@ pub(crate) fn of_change(change: Happened) -> &'static str {
         Happened::Removed(Kind::List) => "lrem",
         Happened::Removed(Kind::Stream) => "xdel",
         Happened::Deadline => "expire",
+        Happened::FieldDeadline => "hexpire",
         Happened::Everything => "",
     }
 }
@@ -73,7 +83,7 @@ pub(crate) fn class_of(event: &str) -> char {
         "set" | "append" | "setrange" | "setbit" | "incrby" | "incrbyfloat" | "pfadd" => '$',
         "sortstore" | "linsert" | "lset" | "lrem" | "ltrim" | "lpush" | "rpush" | "lpop" | "rpop" => 'l',
         "sadd" | "srem" | "spop" | "sinterstore" | "sunionstore" | "sdiffstore" => 's',
-        "hset" | "hdel" | "hincrby" | "hincrbyfloat" => 'h',
+        "hset" | "hdel" | "hincrby" | "hincrbyfloat" | "hexpire" | "hexpired" | "hpersist" => 'h',
         _ if event.starts_with('x') => 't',
         _ => 'z',
     }
@@ -103,6 +113,7 @@ fn event_of(request: &Request, key: &Bytes, is_gone: bool) -> &'static str {
         HashDelete { .. } => "hdel",
         HashIncrementBy { .. } => "hincrby",
         HashIncrementByFloat { .. } => "hincrbyfloat",
+        Request::Fields(fields) => of_fields(fields),
         SetAdd { .. } => "sadd",
         SetRemove { .. } => "srem",
         Algebra(algebra) => of_sets(algebra, key, is_gone),
@@ -119,6 +130,15 @@ fn event_of(request: &Request, key: &Bytes, is_gone: bool) -> &'static str {
         Request::Whole(Whole::Sort(_)) if is_gone => "del",
         Request::Whole(Whole::Sort(_)) => "sortstore",
         _ => "set",
+    }
+}
+
+fn of_fields(fields: &Fields) -> &'static str {
+    match fields {
+        Fields::GetDelete { .. } => "hdel",
+        Fields::SetExpire { .. } => "hset",
+        Fields::Persist { .. } | Fields::GetExpire { expiry: GetExpiry::Persist, .. } => "hpersist",
+        Fields::Expire { .. } | Fields::Lifetime { .. } | Fields::GetExpire { .. } => "hexpire",
     }
 }
 

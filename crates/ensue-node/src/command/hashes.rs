@@ -4,8 +4,9 @@
 //! in `counter`, walks over a large hash in `walk`.
 
 use crate::command::draw::{self, Drawn};
+use crate::command::fields::undated_bytes;
 use crate::command::{bulk_or_nil, flag, integer, leave_no_empty_row, name_of, text_of};
-use crate::evaluate::{Evaluation, Halt, element_bytes};
+use crate::evaluate::{Evaluation, Halt};
 use bytes::Bytes;
 use ensue_resp::request::HashPart;
 use ensue_store::cell::Content;
@@ -19,20 +20,26 @@ pub(super) fn set(
     fields: &[(Bytes, Bytes)],
 ) -> Result<Reply, Halt> {
     let mut added = 0;
-    evaluation.check_room(bytes_of(key, fields))?;
+    evaluation.check_room(bytes_of(evaluation, key, fields))?;
     for (name, value) in fields {
         let column = Column::Field(name.clone());
         if !evaluation.has_content(key, &column)? {
             added += 1;
         }
         evaluation.begin_write(key)?;
-        evaluation.put(key, column, value.clone());
+        put(evaluation, key, name, value);
     }
     Ok(integer(added))
 }
 
-fn bytes_of(key: &Bytes, fields: &[(Bytes, Bytes)]) -> usize {
-    let bytes = |(name, value): &(Bytes, Bytes)| element_bytes(key, name, value.len());
+/// A value without a deadline.
+fn put(evaluation: &mut Evaluation<'_>, key: &Bytes, name: &Bytes, value: &Bytes) {
+    evaluation.put(key, Column::Field(name.clone()), value.clone());
+    evaluation.remove_field_deadline(key, name);
+}
+
+fn bytes_of(evaluation: &Evaluation<'_>, key: &Bytes, fields: &[(Bytes, Bytes)]) -> usize {
+    let bytes = |(name, value): &(Bytes, Bytes)| undated_bytes(evaluation, key, name, value.len());
     fields.iter().map(bytes).sum()
 }
 
@@ -44,11 +51,11 @@ pub(super) fn set_blindly(
 ) -> Result<Reply, Halt> {
     if let Some((name, _)) = fields.first() {
         evaluation.content(key, &Column::Field(name.clone()))?;
-        evaluation.check_room(bytes_of(key, fields))?;
+        evaluation.check_room(bytes_of(evaluation, key, fields))?;
         evaluation.begin_write(key)?;
     }
     for (name, value) in fields {
-        evaluation.put(key, Column::Field(name.clone()), value.clone());
+        put(evaluation, key, name, value);
     }
     Ok(Reply::OK)
 }
@@ -64,9 +71,9 @@ pub(super) fn set_new(
     if evaluation.has_content(key, &column)? {
         return Ok(Reply::Integer(0));
     }
-    evaluation.check_room(element_bytes(key, name, value.len()))?;
+    evaluation.check_room(undated_bytes(evaluation, key, name, value.len()))?;
     evaluation.begin_write(key)?;
-    evaluation.put(key, column, value.clone());
+    put(evaluation, key, name, value);
     Ok(Reply::Integer(1))
 }
 
@@ -97,9 +104,10 @@ pub(super) fn get_all(evaluation: &mut Evaluation<'_>, key: &Bytes, part: HashPa
 /// `HDEL`: answers how many were there.
 pub(super) fn delete(evaluation: &mut Evaluation<'_>, key: &Bytes, names: &[Bytes]) -> Result<Reply, Halt> {
     let mut deleted = 0;
-    evaluation.check_room(names.iter().map(|name| element_bytes(key, name, 0)).sum())?;
+    evaluation.check_room(names.iter().map(|name| undated_bytes(evaluation, key, name, 0)).sum())?;
     for name in names {
         if evaluation.delete(key, Column::Field(name.clone()))? {
+            evaluation.remove_field_deadline(key, name);
             deleted += 1;
         }
     }

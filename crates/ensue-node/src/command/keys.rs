@@ -61,10 +61,7 @@ pub(super) fn expire(
         ExpireCondition::Always => None,
         _ => evaluation.deadline(key)?,
     };
-    let deadline_ms = match deadline {
-        Deadline::InMs(ms) => now_ms(evaluation).saturating_add(ms),
-        Deadline::AtMs(ms) => ms,
-    };
+    let deadline_ms = deadline_in_ms(evaluation, deadline);
     if !applies(condition, before.map(signed), deadline_ms) {
         return Ok(flag(false));
     }
@@ -72,7 +69,15 @@ pub(super) fn expire(
     Ok(flag(true))
 }
 
-fn applies(condition: ExpireCondition, before: Option<i64>, deadline_ms: i64) -> bool {
+/// A deadline in milliseconds since 1970.
+pub(super) fn deadline_in_ms(evaluation: &Evaluation<'_>, deadline: Deadline) -> i64 {
+    match deadline {
+        Deadline::InMs(ms) => now_ms(evaluation).saturating_add(ms),
+        Deadline::AtMs(ms) => ms,
+    }
+}
+
+pub(super) fn applies(condition: ExpireCondition, before: Option<i64>, deadline_ms: i64) -> bool {
     match condition {
         ExpireCondition::Always => true,
         ExpireCondition::IfNone => before.is_none(),

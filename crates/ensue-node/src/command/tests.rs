@@ -6,6 +6,7 @@
 mod algebra;
 mod bits;
 mod convergence;
+mod fields;
 mod geo;
 mod hashes;
 mod keys;

@@ -5,6 +5,7 @@
 //! here.
 
 use super::dump::{self, Value};
+use super::fields::field_bytes;
 use super::keys::{put_deadline, set_deadline_or_delete};
 use super::sorted_sets::store as store_sorted;
 use super::{flag, lists, name_of, text_of};
@@ -52,7 +53,15 @@ fn read(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Option<Value>, H
         Kind::Set => Value::Set(named(evaluation.columns(key, kind)?)),
         Kind::Hash => {
             let pair = |(column, content)| (name_of(column), text_of(content).unwrap_or_default());
-            Value::Hash(evaluation.columns(key, kind)?.into_iter().map(pair).collect())
+            let pairs: Vec<_> = evaluation.columns(key, kind)?.into_iter().map(pair).collect();
+            let mut dated = Vec::with_capacity(pairs.len());
+            for (name, value) in &pairs {
+                dated.push((name.clone(), value.clone(), evaluation.field_deadline(key, name)?));
+            }
+            match dated.iter().any(|(.., deadline)| deadline.is_some()) {
+                true => Value::DatedHash(dated),
+                false => Value::Hash(pairs),
+            }
         }
         Kind::SortedSet => {
             let all = evaluation.ordered(key)?;
@@ -77,6 +86,9 @@ pub(super) fn write(evaluation: &mut Evaluation<'_>, key: &Bytes, value: Value) 
         Value::List(values) => values.iter().map(|one| lists::pushed_bytes(key, one)).sum(),
         Value::Set(members) => members.iter().map(|one| element_bytes(key, one, 0)).sum(),
         Value::Hash(pairs) => pairs.iter().map(|(name, one)| element_bytes(key, name, one.len())).sum(),
+        Value::DatedHash(fields) => {
+            fields.iter().map(|(name, one, _)| field_bytes(key, name, one.len())).sum()
+        }
         Value::Sorted(_) => 0,
     };
     evaluation.check_room(bytes.saturating_add(evaluation.bytes_to_clear(key)))?;
@@ -97,12 +109,20 @@ pub(super) fn write(evaluation: &mut Evaluation<'_>, key: &Bytes, value: Value) 
                 evaluation.put(key, Column::Field(name), value);
             }
         }
+        Value::DatedHash(fields) => {
+            for (name, value, deadline) in fields {
+                evaluation.put(key, Column::Field(name.clone()), value);
+                if let Some(ms) = deadline {
+                    evaluation.put_field_deadline(key, &name, ms)?;
+                }
+            }
+        }
         Value::Sorted(_) => {}
     }
     Ok(())
 }
 
-/// `COPY`. The deadline goes along.
+/// `COPY`. The deadlines go along.
 fn copy(
     evaluation: &mut Evaluation<'_>,
     source: &Bytes,
@@ -214,6 +234,12 @@ pub(super) fn encoding(
         Some(Value::Hash(pairs)) => {
             let is_listed = |(name, value): &(Bytes, Bytes)| is_short(name) && is_short(value);
             if pairs.len() <= LISTED_MAX && pairs.iter().all(is_listed) { "listpack" } else { "hashtable" }
+        }
+        Some(Value::DatedHash(fields)) => {
+            let is_listed =
+                |(name, value, _): &(Bytes, Bytes, Option<u64>)| is_short(name) && is_short(value);
+            let is_listed = fields.len() <= LISTED_MAX && fields.iter().all(is_listed);
+            if is_listed { "listpackex" } else { "hashtable" }
         }
         Some(Value::Sorted(members)) => {
             let is_listed = |(_, name): &(Score, Bytes)| is_short(name);

@@ -41,6 +41,9 @@ impl Evaluation<'_> {
         let row = present(self.keyspace, &mut self.observed, key, self.view, self.at)?;
         let Some(RowRef::Whole(whole)) = row else { return Ok(Some(Vec::new())) };
         let (live, places) = (whole.live_count_at(kind, self.view)?, whole.places_count());
+        if !whole.expired_fields(self.view, self.at.ms())?.is_empty() {
+            return Ok(None);
+        }
         let is_sparse = live * PLACES_A_COLUMN_MAX < places;
         if is_sparse || draw.different && draw.count > live / 2 {
             return Ok(None);
@@ -55,6 +58,9 @@ impl Evaluation<'_> {
                 continue;
             }
             let Some((column, cell)) = whole.cells_from(place, 1).0.next() else { continue };
+            if column.is_deadline() {
+                continue;
+            }
             let content = cell.at(self.view).ok_or(Gone)?.state.content();
             if content != Content::Nothing {
                 known.insert(place);

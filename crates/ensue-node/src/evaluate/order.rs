@@ -55,7 +55,7 @@ impl Evaluation<'_> {
         let row = present(self.keyspace, &mut self.observed, key, self.view, self.at)?;
         let Some(row @ RowRef::Whole(whole)) = row else { return Ok(Ordered::Sorted(Vec::new())) };
         observe_row(&mut self.observed, row, self.view)?;
-        self.observed.look_up(row.kind_at(self.view)?.is_some());
+        self.observed.look_up(row.kind_at(self.view, self.at.ms())?.is_some());
         Ok(whole.ordered(self.view).map_or_else(|| Ordered::Sorted(Vec::new()), Ordered::Kept))
     }
 

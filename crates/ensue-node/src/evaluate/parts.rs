@@ -99,7 +99,7 @@ impl Evaluation<'_> {
             return Ok(Parts(Names::Taken(Vec::new())));
         };
         observe_row(&mut self.observed, row, self.view)?;
-        let kind = row.kind_at(self.view)?;
+        let kind = row.kind_at(self.view, self.at.ms())?;
         self.observed.look_up(kind.is_some());
         if kind.is_some_and(|kind| kind != Kind::Stream) {
             return Err(Halt::WrongType);

@@ -1,6 +1,6 @@
 //! Keys, columns and values as JSON, for lists that operators read.
 
-use ensue_types::Column;
+use ensue_types::{Column, FieldDeadline};
 use std::fmt::Write;
 
 /// A JSON string whose characters are the bytes: `\u00ff` is the byte 255.
@@ -21,6 +21,7 @@ pub(super) fn column(column: &Column) -> String {
     match column {
         Column::Text => String::new(),
         Column::Deadline => ",\"deadline\":true".to_owned(),
+        Column::FieldDeadline(field) => format!(",\"deadline_of_field\":{}", text(field)),
         Column::Field(field) => format!(",\"field\":{}", text(field)),
         Column::Member(member) | Column::Scored(member) => format!(",\"member\":{}", text(member)),
         Column::Element(name) => format!(",\"element\":{}", text(name)),
@@ -33,6 +34,9 @@ pub(super) fn value(of: &Column, value: &[u8]) -> String {
     match of {
         Column::Deadline => {
             format!("\"{}\"", value.try_into().map(u64::from_le_bytes).unwrap_or_default())
+        }
+        Column::FieldDeadline(_) => {
+            format!("\"{}\"", FieldDeadline::of_bytes(value).map(|deadline| deadline.ms).unwrap_or_default())
         }
         _ => text(value),
     }

@@ -3,7 +3,7 @@
 //! Arguments of the right number arrive, a request or Redis's error leaves. The order of fields is kept as given: a
 //! field that stands twice is set twice, and the last value stays.
 
-use super::{HashPart, HashSetAnswer, Request, integer, pairs, scan_options};
+use super::{HashPart, HashSetAnswer, Request, fields, integer, pairs, scan_options};
 use crate::{CommandError, number};
 use bytes::Bytes;
 
@@ -34,6 +34,6 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Request
             Request::HashRandom { key, count, with_values }
         }
         "hscan" => Request::HashScan { key, options: scan_options(&args[2], &args[3..], false)?.0 },
-        _ => return Ok(None),
+        _ => return Ok(fields::parse(name, args)?.map(Request::Fields)),
     }))
 }

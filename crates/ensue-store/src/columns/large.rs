@@ -180,7 +180,7 @@ impl<'a> Found<'a> {
 
     fn counted(self) -> Counted {
         match self {
-            Found::Settled(item, _) => counted::of_settled(item.bytes()),
+            Found::Settled(item, _) => counted::of_settled(item),
             Found::Whole(column, cell) => Counted::of(column, cell),
         }
     }
@@ -631,7 +631,7 @@ impl Large {
             let shown = cell.at(view).is_some_and(|shown| shown.state.is_live());
             i64::from(shown) - i64::from(cell.state().is_live())
         };
-        let of_kind = self.waiting().filter(|(column, _)| Kind::of(column) == Some(kind));
+        let of_kind = self.waiting().filter(|(column, _)| Kind::shown_by(column) == Some(kind));
         of_kind.map(|(_, cell)| beyond(cell)).sum()
     }
 }

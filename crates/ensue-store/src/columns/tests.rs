@@ -130,7 +130,7 @@ fn check(row: &Row, view: View<'_>) -> Result<(), TestCaseError> {
         let shown = cell.at(view)?;
         shown.state.is_live().then(|| (shown.state.newest_shown(), column))
     });
-    prop_assert_eq!(row.kind_at(view), Ok(newest.max().and_then(|(_, column)| Kind::of(&column))));
+    prop_assert_eq!(row.kind_at(view, 0), Ok(newest.max().and_then(|(_, column)| Kind::of(&column))));
     let kinds: Vec<_> = row.cells().map(|(column, _)| Kind::of(&column)).collect();
     prop_assert_eq!(row.is_mixed(), kinds.iter().any(|kind| *kind != kinds[0]));
     let Some(summary) = row.summary(view) else {

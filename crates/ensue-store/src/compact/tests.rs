@@ -195,7 +195,7 @@ impl Pair {
                     let row = rows.row(&key(number))?;
                     let kinds = [Kind::Text, Kind::Hash, Kind::Set, Kind::SortedSet];
                     let counts = kinds.map(|kind| (row.live_count_at(kind, view), row.has_live(kind, view)));
-                    let shown = (row.kind_at(view), row.deadline_at(view), row.is_newest(view));
+                    let shown = (row.kind_at(view, 0), row.deadline_at(view), row.is_newest(view));
                     Some((
                         counts,
                         shown,

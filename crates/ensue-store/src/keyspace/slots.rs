@@ -263,6 +263,10 @@ impl Keyspace {
         if is_flushed || !self.may_be_compact() {
             return None;
         }
+        if matches!(change.column, Column::FieldDeadline(_)) {
+            // Its row has to know of it.
+            return None;
+        }
         let Some(slot) = self.slot_of(&change.key) else { return self.put_new(change, write) };
         match &self.slots[slot as usize] {
             Slot::Compact(_) if change.column == Column::Text => match plain_value(&change.effect, write) {
@@ -281,7 +285,8 @@ impl Keyspace {
                 let since = self.absent_since.max(write.at);
                 Slot::Compact(Compact::new(&change.key, value, (write.stamp, write.operation), since))
             }
-            (Column::Element(_) | Column::Stream(_) | Column::Deadline, _) => return None,
+            (Column::Element(_) | Column::Stream(_), _) => return None,
+            (Column::Deadline | Column::FieldDeadline(_), _) => return None,
             (column, _) => {
                 let row = Packed::new(&change.key, column, &change.effect, write, self.absent_since)?;
                 Slot::Packed(row)

@@ -219,7 +219,7 @@ fn looked_at(keyspace: &Keyspace, view: View<'_>) -> (Vec<String>, bool) {
             found.push(format!("live {kind:?}"));
         }
     }
-    if let Some(kind) = row.kind_at(view).expect("no past time") {
+    if let Some(kind) = row.kind_at(view, 0).expect("no past time") {
         found.push(format!("is {kind:?}"));
     }
     if let Some(deadline) = row.deadline_at(view).expect("no past time") {

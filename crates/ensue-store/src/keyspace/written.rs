@@ -7,7 +7,7 @@ use super::{Expiry, Keyspace};
 use crate::cell::Write;
 use crate::row::Kind;
 use bytes::Bytes;
-use ensue_types::{CoreId, DatacenterId, Effect, LogicalTime, RowEffect, SessionId, Stamp};
+use ensue_types::{Column, CoreId, DatacenterId, Effect, LogicalTime, RowEffect, SessionId, Stamp};
 
 /// One change of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub enum Happened {
     /// Something of this kind was removed.
     Removed(Kind),
     Deadline,
+    /// The deadline of a field was set, or removed.
+    FieldDeadline,
     /// All rows may have changed.
     Everything,
 }
@@ -59,6 +61,7 @@ impl WrittenLog {
         }
         let is_removal = matches!(change.effect, Effect::Delete { .. });
         let changed = match (Kind::of(&change.column), is_removal) {
+            _ if matches!(change.column, Column::FieldDeadline(_)) => Happened::FieldDeadline,
             (None, _) => Happened::Deadline,
             (Some(kind), true) => Happened::Removed(kind),
             (Some(kind), false) => Happened::Put(kind),
@@ -105,7 +108,8 @@ impl Keyspace {
 
     /// The time of a row is over, if it still has this deadline.
     pub fn note_expired(&mut self, expiry: &Expiry) {
-        if self.written.is_wanted && self.expires(expiry) {
+        // What the deletion of a field changes is told when it is done.
+        if self.written.is_wanted && expiry.field.is_none() && self.expires(expiry) {
             let Stamp { datacenter, .. } = expiry.stamp;
             self.written.written.push(Written {
                 key: Some(expiry.key.clone()),

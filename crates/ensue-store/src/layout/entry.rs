@@ -30,7 +30,7 @@
 //!     +-----------------------------------------------------------------------+
 //!
 //!  column: 0 text, 1 deadline, 2 field, 3 member, 4 scored member, 5 element,
-//!      6 part of a stream
+//!      6 part of a stream, 7 a field's deadline (`FieldDeadline`)
 //!  effect: 0 put, 1 delete, 2 add, 3 remove, 4 put over others
 //!
 //!  replaced, flag 1: 0 nothing | 1 nothing, stamp of what is forgotten | 2 operation
@@ -253,6 +253,7 @@ fn column_name(column: &Column) -> (u8, &[u8]) {
         Column::Scored(name) => (4, name),
         Column::Element(name) => (5, name),
         Column::Stream(name) => (6, name),
+        Column::FieldDeadline(name) => (7, name),
     }
 }
 
@@ -396,6 +397,7 @@ fn read_effect(reader: &mut Reader) -> Result<RowEffect, LayoutError> {
         4 => Column::Scored(name),
         5 => Column::Element(name),
         6 => Column::Stream(name),
+        7 => Column::FieldDeadline(name),
         _ => return unknown("column kind", u64::from(column)),
     };
     let effect = match effect {

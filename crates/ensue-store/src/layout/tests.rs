@@ -264,6 +264,20 @@ fn encodings_have_not_changed() {
     assert_eq!(hashes.map(|hash| format!("{hash:08x}")), GOLDEN_HASHES);
 }
 
+/// Since format 10 of a directory.
+#[test]
+fn deadlines_of_fields_come_back() {
+    let value = FieldDeadline { ms: 1_700_000_000_000, of: operation() }.to_bytes();
+    let column = Column::FieldDeadline(Bytes::from_static(b"f"));
+    let effect = Effect::Put { value, seen: vec![], over: None };
+    let effects = vec![RowEffect { key: Bytes::from_static(b"key"), column, effect }];
+    let change = Change::Effects { keyspace: KeyspaceId(3), transaction: None, effects };
+    let entry = Entry { change, ..entries()[0].clone() };
+    let bytes = encode_entry(&entry);
+    assert_eq!(decode_entry(&bytes), Ok(entry));
+    assert_eq!(format!("{:08x}", crc32fast::hash(&bytes)), "52360681");
+}
+
 /// Changing one of these means a new format number, and a reader for the old one.
 const GOLDEN_HASHES: [&str; 6] = ["622b0c8f", "5bcda52c", "4ca7d46f", "d6445f4d", "8e02e757", "02f53b3e"];
 

@@ -36,7 +36,7 @@ pub(super) fn command() -> impl Strategy<Value = String> {
     let value = prop::sample::select(vec!["1", "7", "-3", "x", "2.5", "007", "1e3", "9223372036854775807"]);
     let name = prop::sample::select(vec!["f", "g", "h"]);
     let amount = -5_i64..6;
-    (key(), value, name, amount, 0_usize..54).prop_map(|(key, value, name, amount, which)| match which {
+    (key(), value, name, amount, 0_usize..66).prop_map(|(key, value, name, amount, which)| match which {
         0 | 1 => format!("SET {key} {value}"),
         2 => format!("SET {key} {value} EX {}", amount.unsigned_abs() + 1),
         3 => format!("SET {key} {value} NX"),
@@ -80,6 +80,18 @@ pub(super) fn command() -> impl Strategy<Value = String> {
         51 => format!("XAUTOCLAIM {key} g {name} 0 - COUNT 1"),
         52 => format!("XACK {key} g {}-1", 1 + amount.unsigned_abs()),
         53 => format!("XGROUP DESTROY {key} g"),
+        54 => format!("HPEXPIRE {key} 1500 FIELDS 2 f {name}"),
+        55 => format!("HEXPIRE {key} {} FIELDS 1 {name}", 1 + amount.unsigned_abs()),
+        56 => format!("HEXPIRE {key} 3 GT FIELDS 2 {name} g"),
+        57 => format!("HPEXPIREAT {key} 5 FIELDS 1 {name}"),
+        58 => format!("HPERSIST {key} FIELDS 1 {name}"),
+        59 => format!("HSETEX {key} PX 900 FIELDS 2 {name} {value} g 2"),
+        60 => format!("HSETEX {key} KEEPTTL FIELDS 1 {name} {value}"),
+        61 => format!("HGETEX {key} EX 2 FIELDS 1 {name}"),
+        62 => format!("HGETDEL {key} FIELDS 1 {name}"),
+        63 => format!("HSETEX {key} EX 4 FIELDS 2 {name} 3e21 f {value}"),
+        64 => format!("COPY {key} b REPLACE"),
+        65 => format!("HSETNX {key} {name} {value}"),
         _ => format!("MSET a {value} {key} {amount}"),
     })
 }
@@ -142,8 +154,20 @@ pub(super) fn view(datacenter: &mut Datacenter, at: LogicalTime) -> Vec<String> 
     datacenter.clock = at;
     let mut seen = Vec::new();
     for key in ["a", "b", "c"] {
-        for command in ["TYPE", "GET", "HGETALL", "SMEMBERS", "PEXPIRETIME", "ZRANGE", "LRANGE", "XINFO"] {
+        for command in [
+            "TYPE",
+            "GET",
+            "HGETALL",
+            "SMEMBERS",
+            "PEXPIRETIME",
+            "ZRANGE",
+            "LRANGE",
+            "XINFO",
+            "HLEN",
+            "HPEXPIRETIME",
+        ] {
             let rest = match command {
+                "HPEXPIRETIME" => " FIELDS 3 f g h",
                 "ZRANGE" => " 0 -1 WITHSCORES",
                 "LRANGE" => " 0 -1",
                 _ => "",
@@ -260,6 +284,31 @@ fn fields_and_members_merge_one_by_one() {
 }
 
 #[test]
+fn a_field_s_deadline_ends_the_value_that_was_seen() {
+    let both = |deadline| [("HGETALL h", "{\"f\":\"2\"}"), ("HTTL h FIELDS 1 f", deadline)];
+    // Whichever has the higher stamp, the value that was not seen has no deadline.
+    check("HSET h f 1", "HEXPIRE h 9 FIELDS 1 f", "SET x 0;HSET h f 2", &both("[-1]"));
+    check("HSET h f 1", "HSET h f 2", "SET x 0;HEXPIRE h 9 FIELDS 1 f", &both("[-1]"));
+    check("", "HSETEX h EX 9 FIELDS 1 f 1", "SET x 0;HSET h f 2", &both("[-1]"));
+    check("", "HSET h f 1", "SET x 0;HSETEX h EX 9 FIELDS 1 f 2", &both("[9]"));
+    // The later of two deadlines of one value; removing one leaves what was not seen.
+    check("HSET h f 2", "HEXPIRE h 20 FIELDS 1 f", "SET x 0;HEXPIRE h 9 FIELDS 1 f", &both("[9]"));
+    check(
+        "HSETEX h EX 5 FIELDS 1 f 2",
+        "HEXPIRE h 9 FIELDS 1 f",
+        "SET x 0;HPERSIST h FIELDS 1 f",
+        &both("[9]"),
+    );
+    check("HSETEX h EX 5 FIELDS 1 f 2", "HPERSIST h FIELDS 1 f", "SET x 0;HGET h f", &both("[-1]"));
+    // Additions leave the value what it is, and its deadline.
+    check("HSETEX h EX 9 FIELDS 1 f 1", "HINCRBY h f 1", "HGET h f", &both("[9]"));
+    check("HINCRBY h f 1", "HINCRBY h f 1", "HEXPIRE h 9 FIELDS 1 f", &both("[9]"));
+    // What was removed stays removed, and its deadline is none of a later value.
+    let new = &[("HLEN h", "0"), ("HSETNX h f 3", "1"), ("HTTL h FIELDS 1 f", "[-1]")];
+    check("HSET h f 1", "HDEL h f", "SET x 0;HEXPIRE h 9 FIELDS 1 f", new);
+}
+
+#[test]
 fn the_newest_kind_is_shown() {
     check("", "SADD k m", "SET x 0;SET k v", &[("TYPE k", "string"), ("DEL k", "1"), ("TYPE k", "none")]);
     check("", "HSET k f v", "SET x 0;SADD k m", &[("SREM k m", "1"), ("EXISTS k", "0")]);
@@ -293,6 +342,8 @@ fn the_digest_tells_differences() {
         "SET k v;PEXPIRE k 50",
         "SET k v;PEXPIRE k 51",
         "HSET k a b",
+        "HSETEX k PX 50 FIELDS 1 a b",
+        "HSETEX k PX 51 FIELDS 1 a b",
         "HSET ka b ''",
     ];
     for (one, first) in states.iter().enumerate() {
@@ -311,6 +362,8 @@ fn the_digest_tells_differences() {
         assert_eq!(digest_after(state), digest_after("SET k v"), "{state}");
     }
     assert_eq!(digest_after("SET n 4;INCR n"), digest_after("SET n 5"));
+    assert_eq!(digest_after("HSET h f v;HEXPIRE h 9 FIELDS 1 f;HSET h f v"), digest_after("HSET h f v"));
+    assert_eq!(digest_after("HSETEX h PX 1 FIELDS 1 f v;HSET h g v"), digest_after("HSET h g v"));
 }
 
 /// The function is fixed for good: datacenters with different versions compare what it gives.

@@ -31,9 +31,13 @@ impl Datacenter {
         let due: Vec<Expiry> = due;
         for expiry in due.into_iter().filter(|expiry| self.keyspace.expires(expiry)).collect::<Vec<_>>() {
             let mut writer = Writer::new(self.write(), self.id, false);
-            Evaluation::writing(&mut self.keyspace, &mut writer, View::Newest)
-                .begin_write(&expiry.key)
-                .unwrap();
+            let mut evaluation = Evaluation::writing(&mut self.keyspace, &mut writer, View::Newest);
+            match &expiry.field {
+                Some(name) => {
+                    crate::command::clear_expired_field(&mut evaluation, &expiry.key, name).unwrap()
+                }
+                None => evaluation.begin_write(&expiry.key).unwrap(),
+            }
             self.log.push(Logged { write: writer.write, effects: writer.changes.effects });
         }
     }
@@ -127,6 +131,53 @@ fn a_read_that_misses_something_newer_is_stale() {
     apart.first.run("SET a 3");
     apart.first.run("GET a");
     assert!(!apart.first.observed.stale, "what is hidden is older");
+}
+
+#[test]
+fn a_hidden_deadline_of_a_field_ends_nothing() {
+    let apart = Apart::after("HSET h f 1 g 2", "HPEXPIRE h 1 FIELDS 2 f g;HSET h g 3");
+    let mut apart = apart.check("HTTL h FIELDS 2 f g => [-1 -1]");
+    apart.first.advance(5);
+    apart.second.advance(5);
+    apart
+        .check(
+            "HGETALL h => {\"f\":\"1\" \"g\":\"2\"}
+             HLEN h => 2
+             HINCRBY h n 1 => 1",
+        )
+        .ends("HGETALL h => {\"g\":\"3\" \"n\":\"1\"}");
+}
+
+#[test]
+fn what_has_expired_is_deleted_and_what_was_put_meanwhile_stays() {
+    for (meanwhile, ends) in [
+        ("HGET h f", "{}"),
+        ("HSET h f 2", "{\"f\":\"2\"}"),
+        ("HSET h g 2", "{\"g\":\"2\"}"),
+        ("HDEL h f", "{}"),
+    ] {
+        let (mut first, mut second) = (Datacenter::new(0), Datacenter::new(1));
+        first.run("HSETEX h PX 10 FIELDS 1 f 1");
+        first.log.iter().for_each(|logged| second.receive(logged));
+        // Put before it expires where it is put, and after it is deleted where that is done.
+        second.run(meanwhile);
+        first.advance(20);
+        first.collect();
+        assert_eq!(first.log.len(), 2, "it has been deleted by a write");
+        let (of_first, of_second) = (first.log.clone(), second.log.clone());
+        of_first.iter().for_each(|logged| second.receive(logged));
+        of_second.iter().for_each(|logged| first.receive(logged));
+        second.advance(20);
+        for datacenter in [&mut first, &mut second] {
+            assert_eq!(show(&datacenter.run("HGETALL h")), ends, "{meanwhile} in {}", datacenter.id);
+            datacenter.collect();
+            datacenter.collect();
+            assert_eq!(datacenter.keyspace.take_expiries(), []);
+        }
+        assert_eq!(first.digest(first.clock), second.digest(first.clock));
+        let cells = ends.matches(':').count() as u64;
+        assert_eq!((first.keyspace.cells(), second.keyspace.cells()), (cells, cells), "{meanwhile}");
+    }
 }
 
 #[test]

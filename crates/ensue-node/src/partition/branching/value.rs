@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! column*    column: kind u8 (0 text, 1 deadline, 2 field, 3 member, 4 scored member, 5 element,
-//!            6 part of a stream) | name u32 length, bytes | value u32 length, bytes
+//!            6 part of a stream, 7 a field's deadline, 8 bytes) | name u32 length, bytes | value u32 length, bytes
 //! ```
 //!
 //! Columns stand in their order. A command is evaluated on rows made from such values, and the rows that it changed are
@@ -13,14 +13,20 @@ use bytes::{Buf, BufMut, Bytes};
 use ensue_store::cell::Write;
 use ensue_store::compact::RowRef;
 use ensue_store::keyspace::Keyspace;
-use ensue_types::{Column, Effect, LogicalTime, OperationId, Reply, RowEffect, Stamp};
+use ensue_store::view::View;
+use ensue_types::{Column, Effect, FieldDeadline, LogicalTime, OperationId, Reply, RowEffect, Stamp};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// Puts a value into a row of its own.
 pub(super) fn load(rows: &mut Keyspace, key: &Bytes, value: &Bytes) {
     let stamp = Stamp { time: LogicalTime(1), ..Stamp::ZERO };
     let write = Write { stamp, at: stamp.time, operation: OperationId::default(), dependencies: None };
     for (column, value) in columns(value) {
+        let value = match (&column, value.clone().try_get_u64_le()) {
+            (Column::FieldDeadline(_), Ok(ms)) => FieldDeadline { ms, of: write.operation }.to_bytes(),
+            _ => value,
+        };
         let effect = Effect::Put { value, seen: Vec::new(), over: None };
         rows.apply(&RowEffect { key: key.clone(), column, effect }, None, &write);
     }
@@ -45,9 +51,18 @@ pub(super) fn save(rows: &Keyspace, key: &[u8]) -> (Option<Bytes>, Vec<Column>) 
             Column::Scored(name) => (4, name),
             Column::Element(name) => (5, name),
             Column::Stream(name) => (6, name),
+            Column::FieldDeadline(name) => (7, name),
         };
-        has_content |= kind != 1;
-        let value = text_of(cell.state().content()).unwrap_or_default();
+        has_content |= !column.is_deadline();
+        let deadline = |name: &Bytes| row.as_ref()?.field_deadline_at(name, View::Newest).ok()?;
+        let value = match column.as_ref() {
+            // One of a value that is no longer there ends here.
+            Column::FieldDeadline(name) => match deadline(name) {
+                Some(ms) => Bytes::copy_from_slice(&ms.to_le_bytes()),
+                None => continue,
+            },
+            _ => text_of(cell.state().content()).unwrap_or_default(),
+        };
         out.put_u8(kind);
         for part in [name, &value] {
             out.put_u32_le(u32::try_from(part.len()).expect("limits.rs bounds every length far below 4 GiB"));
@@ -76,6 +91,7 @@ fn columns(value: &Bytes) -> impl Iterator<Item = (Column, Bytes)> {
             4 => Column::Scored(name),
             5 => Column::Element(name),
             6 => Column::Stream(name),
+            7 => Column::FieldDeadline(name),
             _ => return None,
         };
         Some((column, value))
@@ -90,8 +106,26 @@ fn part(from: &mut Bytes) -> Option<Bytes> {
 /// Whether a value shows anything at a time.
 pub(super) fn is_shown(value: &Bytes, now_ms: u64) -> bool {
     let deadline = columns(value).find(|(column, _)| *column == Column::Deadline);
-    let passed = |deadline: &Bytes| deadline.clone().try_get_u64_le().is_ok_and(|ms| ms <= now_ms);
-    !deadline.is_some_and(|(_, deadline)| passed(&deadline))
+    let is_over = deadline.is_some_and(|(_, deadline)| has_passed(&deadline, now_ms));
+    let expired = expired_fields(value, now_ms);
+    let shows = |(column, _): (Column, Bytes)| match &column {
+        Column::Field(name) => !expired.contains(name),
+        _ => !column.is_deadline(),
+    };
+    !is_over && columns(value).any(shows)
+}
+
+fn has_passed(deadline: &Bytes, now_ms: u64) -> bool {
+    deadline.clone().try_get_u64_le().is_ok_and(|ms| ms <= now_ms)
+}
+
+/// The fields whose deadlines have passed.
+fn expired_fields(value: &Bytes, now_ms: u64) -> BTreeSet<Bytes> {
+    let expired = |(column, deadline): (Column, Bytes)| match column {
+        Column::FieldDeadline(name) if has_passed(&deadline, now_ms) => Some(name),
+        _ => None,
+    };
+    columns(value).filter_map(expired).collect()
 }
 
 /// A value as it is told to a client: a string, a map of fields or of scores, a set of members, the elements of a list,
@@ -101,10 +135,12 @@ pub(super) fn reply(value: Option<&Bytes>, now_ms: u64) -> Reply {
     let mut fields = Vec::new();
     let mut members = Vec::new();
     let mut elements = Vec::new();
+    let expired = expired_fields(value, now_ms);
     for (column, value) in columns(value) {
         match column {
             Column::Text => return Reply::Bulk(value),
-            Column::Deadline => {}
+            Column::Deadline | Column::FieldDeadline(_) => {}
+            Column::Field(name) if expired.contains(&name) => {}
             Column::Field(name) => fields.push((Reply::Bulk(name), Reply::Bulk(value))),
             Column::Member(name) => members.push(Reply::Bulk(name)),
             Column::Scored(name) => fields.push((Reply::Bulk(name), Reply::Bulk(value))),

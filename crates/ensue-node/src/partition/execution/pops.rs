@@ -125,9 +125,9 @@ impl Executor<'_> {
     }
 
     /// What a row has that somebody may wait for, as of now.
-    fn there(&self, keyspace: KeyspaceId, key: &[u8]) -> Option<Awaited> {
+    fn there(&mut self, keyspace: KeyspaceId, key: &[u8]) -> Option<Awaited> {
         let row = self.keyspaces.rows(keyspace)?.row(key)?;
-        match row.kind_at(View::Newest).ok()?? {
+        match row.kind_at(View::Newest, self.cx.promise().ms()).ok()?? {
             Kind::List => Some(Awaited::Elements),
             Kind::SortedSet => Some(Awaited::Members),
             Kind::Stream => Some(Awaited::Entries),

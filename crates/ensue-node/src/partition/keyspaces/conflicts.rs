@@ -176,7 +176,7 @@ impl Keyspaces {
     /// The handler of a place; where no values are kept beside each other, and for deadlines, the last writer's stays.
     fn handler_of(&self, keyspace: KeyspaceId, key: &[u8], column: &Column) -> &'static str {
         let rows = &self.keyspaces[usize::from(keyspace.0)];
-        rows.handler(key).filter(|_| *column != Column::Deadline).map_or("newest", |fold| fold.name())
+        rows.handler(key).filter(|_| !column.is_deadline()).map_or("newest", |fold| fold.name())
     }
 }
 

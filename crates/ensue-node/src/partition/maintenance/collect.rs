@@ -1,9 +1,10 @@
-//! Tombstones, removed when nothing older can arrive any more (trap 14), and rows whose deadline has passed, deleted.
+//! Tombstones, removed when nothing older can arrive any more (trap 14), and rows and fields whose deadline has passed,
+//! deleted.
 //!
-//! A row whose deadline has passed is gone for readers at once. Then one datacenter deletes it, by a write as any
-//! other: the one that wrote the deadline, or after a while any. If each just dropped the row by itself, one that has
-//! not yet would take what another one writes afterwards for a part of the expired row, and so would a replay of the
-//! log.
+//! A row or a field whose deadline has passed is absent at once. Then one datacenter deletes it, by a write as
+//! any other: the one that wrote the deadline, or after a while any. If each just dropped the row by itself, one that
+//! has not yet would take what another one writes afterwards for a part of the expired row, and so would a replay of
+//! the log.
 //!
 //! A round takes all candidates noted so far and remembers the positions applied here then. When a datacenter reports
 //! that it has durably applied all of that, at a time above the candidates, every later write of it stamps above them;
@@ -15,6 +16,7 @@
 //! standing where it is kept, and not where it was forgotten.
 
 use super::Maintenance;
+use crate::command::{self, events};
 use crate::evaluate::Evaluation;
 use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
@@ -38,16 +40,17 @@ pub(in crate::partition) const COLLECTED_AT_ONCE: usize = 10_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Collector {
     candidates: Candidates,
-    /// Rows with deadlines, by the milliseconds at which it is this datacenter's turn to delete them.
+    /// Rows and fields with deadlines, by the milliseconds at which it is this datacenter's turn to delete them.
     deadlines: BTreeMap<u64, Vec<(KeyspaceId, Expiry)>>,
     round: Option<Round>,
     /// Tombstones of rounds that are over: nothing older can arrive, whatever happens from now on.
     ready: VecDeque<(KeyspaceId, Spent)>,
-    /// Rows whose deadline has passed, and nothing older can arrive; of one that is deleted in parts, the place of the
-    /// next.
+    /// Rows and fields whose deadline has passed, and nothing older can arrive; of a row that is deleted in parts, the
+    /// place of the next.
     due: VecDeque<(KeyspaceId, Expiry, usize)>,
-    /// Rows deleted by this partition because their deadline had passed.
+    /// Rows deleted by this partition because their deadline had passed, and fields.
     pub(in crate::partition::maintenance) expired: u64,
+    pub(in crate::partition::maintenance) expired_fields: u64,
     next_us: u64,
 }
 
@@ -140,6 +143,16 @@ impl Maintenance {
         let mut writer = cx.writer(keyspace, write, &Choice::Newest);
         let mut evaluation = Evaluation::writing(keyspaces.keyspace(keyspace), &mut writer, View::Newest);
         let written = evaluation.written_count();
+        if let Some(name) = &expiry.field {
+            // It is little, and fits.
+            drop(command::clear_expired_field(&mut evaluation, &expiry.key, name));
+            events::name_expired(&mut evaluation, written.unwrap_or(usize::MAX));
+            let observed = evaluation.observed;
+            let effects = (writer.changes, observed);
+            keyspaces.log_write(cx, others, &mut Context::default(), keyspace, stamp, effects);
+            self.collector.expired_fields += 1;
+            return Deleted::Whole;
+        }
         let is_in_parts =
             evaluation.is_cleared_in_parts(&expiry.key) || evaluation.begin_write(&expiry.key).is_err();
         let next = match is_in_parts {

@@ -53,6 +53,7 @@ impl Metrics<'_> {
         add("reads", reads);
         add("stale_reads", stale_reads);
         add("expired_keys", self.maintenance.collector.expired);
+        add("expired_subkeys", self.maintenance.collector.expired_fields);
         add("evicted_keys", self.keyspaces.evicted());
         let (waited, waited_us, given_up) = self.reads.blocked.counts();
         add("reads_waited", waited);

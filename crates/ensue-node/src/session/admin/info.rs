@@ -357,13 +357,14 @@ fn offer(protocol: &dyn Protocol) -> String {
 }
 
 /// Metrics that have a line of this name in `Stats`, present or not.
-const STATS: [&str; 15] = [
+const STATS: [&str; 16] = [
     "total_connections_received",
     "total_commands_processed",
     "instantaneous_ops_per_sec",
     "keyspace_hits",
     "keyspace_misses",
     "expired_keys",
+    "expired_subkeys",
     "evicted_keys",
     "total_error_replies",
     "pubsub_channels",

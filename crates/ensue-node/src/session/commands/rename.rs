@@ -3,6 +3,7 @@
 //! A write to the source between the two is lost with the source, as a later write to a deleted key survives: the
 //! delete covers what was there when the transaction was evaluated. The deadline moves along.
 
+use crate::command::dump::has_field_deadlines;
 use crate::evaluate::{TOO_MUCH, effect_bytes};
 use crate::session::failure::UNANSWERED;
 use crate::session::plan::Plan;
@@ -75,7 +76,7 @@ impl Renaming {
 
 /// What is read of the source: commands, and what follows the key. All values but one are errors of a wrong type, and
 /// are passed over.
-const READS: [(&[u8], &[&[u8]]); 7] = [
+const READS: [(&[u8], &[&[u8]]); 8] = [
     (b"type", &[]),
     (b"get", &[]),
     (b"hgetall", &[]),
@@ -83,6 +84,8 @@ const READS: [(&[u8], &[&[u8]]); 7] = [
     (b"zrange", &[b"0", b"-1", b"withscores"]),
     (b"lrange", &[b"0", b"-1"]),
     (b"pexpiretime", &[]),
+    // Of a hash, for the deadlines of its fields. Last: where it does not fit, others do.
+    (b"dump", &[]),
 ];
 
 /// A row, as the command that writes it.
@@ -95,7 +98,8 @@ struct Row {
 
 impl Row {
     fn new(replies: Vec<Reply>) -> Result<Row, Reply> {
-        let Ok([kind, text, hash, set, scored, list, deadline]) = <[Reply; 7]>::try_from(replies) else {
+        let Ok([kind, text, hash, set, scored, list, deadline, dump]) = <[Reply; 8]>::try_from(replies)
+        else {
             return Err(UNANSWERED);
         };
         let kind = match kind {
@@ -106,7 +110,15 @@ impl Row {
         let (command, value): (&'static [u8], Reply) = match &*kind {
             "none" => return Err(CommandError::NoSuchKey.reply()),
             "string" => (b"set", text),
-            "hash" => (b"hset", hash),
+            "hash" => match dump {
+                Reply::Bulk(dump) if has_field_deadlines(&dump) => {
+                    let without_deadline = Reply::Bulk(Bytes::from_static(b"0"));
+                    (b"restore", Reply::Array(vec![without_deadline, Reply::Bulk(dump)]))
+                }
+                Reply::Bulk(_) => (b"hset", hash),
+                error @ Reply::Error(_) => return Err(error),
+                _ => return Err(UNANSWERED),
+            },
             "set" => (b"sadd", set),
             "zset" => (b"zadd", score_first(scored)),
             "list" => (b"rpush", list),

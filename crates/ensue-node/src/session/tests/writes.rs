@@ -66,7 +66,13 @@ fn a_protocol_without_write_transactions_writes_in_parallel() {
 }
 
 /// Answers the read of RENAME's source.
-fn read_source(world: &mut World, replies: Vec<Reply>) {
+fn read_source(world: &mut World, mut replies: Vec<Reply>) {
+    // A dump without deadlines of fields.
+    replies.push(Reply::Bulk(Bytes::from_static(b"\x04")));
+    read_dumped_source(world, replies);
+}
+
+fn read_dumped_source(world: &mut World, replies: Vec<Reply>) {
     let envelope = world.next();
     assert!(matches!(envelope.message, Message::ReadFirst { .. }));
     let done = first(&envelope, 5, 20, replies);
@@ -104,6 +110,25 @@ fn rename_reads_the_row_and_writes_it_in_one_transaction() {
     let done = Message::Transacted { request: request(&envelope), context: Context::default(), replies };
     world.answer(&envelope, 1, done);
     assert_eq!(world.received(), "+OK|");
+}
+
+#[test]
+fn a_hash_is_renamed_with_the_deadlines_of_its_fields() {
+    let mut world = World::new();
+    let (source, target) = (key(0, 0), key(1, 0));
+    world.send(&[&format!("RENAME {source} {target}")]);
+    let (kind, hash) = (Reply::Status("hash".into()), Reply::Map(vec![(bulk("f"), bulk("1"))]));
+    let dump = Reply::Bulk(Bytes::from_static(b"\x18dump"));
+    let replies = vec![kind, WRONG, hash, WRONG, WRONG, WRONG, Reply::Integer(99), dump];
+    read_dumped_source(&mut world, replies);
+    let envelope = world.next();
+    let restore = (2, format!("restore {target} 0 \u{18}dump"));
+    let deadline = (3, format!("pexpireat {target} 99"));
+    let parts = [
+        part(1, &[(0, format!("del {target}")), restore, deadline]),
+        part(0, &[(1, format!("del {source}"))]),
+    ];
+    assert_eq!(transact(&envelope), parts);
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! The rows of hashes.
 
-use super::{flags, row};
+use super::{READS, flags, row};
 use crate::command::{CommandSpec, Flags, Route};
 
-pub(super) const ROWS: [CommandSpec; 16] = [
+const EXPIRES: &str = "The later setting of a deadline wins. It ends the value that was seen: one that is set at the same \
+    time elsewhere has no deadline.";
+
+pub(super) const ROWS: [CommandSpec; 28] = [
     row("hdel", -3, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)
         .listed("hash", "2.0.0")
@@ -115,5 +118,89 @@ pub(super) const ROWS: [CommandSpec; 16] = [
         .says(
             "All values of a hash.",
             "Reads what this datacenter has received; equal everywhere once writes cease.",
+        ),
+    row("hexpire", -6, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "7.4.0")
+        .says(
+            "Set deadlines of fields, in seconds from now.",
+            EXPIRES,
+        ),
+    row("hexpireat", -6, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "7.4.0")
+        .says(
+            "Set deadlines of fields, in seconds since 1970.",
+            EXPIRES,
+        ),
+    row("hpexpire", -6, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "7.4.0")
+        .says(
+            "Set deadlines of fields, in milliseconds from now.",
+            EXPIRES,
+        ),
+    row("hpexpireat", -6, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "7.4.0")
+        .says(
+            "Set deadlines of fields, in milliseconds since 1970.",
+            EXPIRES,
+        ),
+    row("httl", -5, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "7.4.0")
+        .says(
+            "The seconds that fields have left.",
+            READS,
+        ),
+    row("hpttl", -5, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "7.4.0")
+        .says(
+            "The milliseconds that fields have left.",
+            READS,
+        ),
+    row("hexpiretime", -5, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "7.4.0")
+        .says(
+            "The deadlines of fields, in seconds since 1970.",
+            READS,
+        ),
+    row("hpexpiretime", -5, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "7.4.0")
+        .says(
+            "The deadlines of fields, in milliseconds since 1970.",
+            READS,
+        ),
+    row("hpersist", -5, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "7.4.0")
+        .says(
+            "Remove the deadlines of fields.",
+            "Removes the deadline that was seen; one that another datacenter has set at the same time stays.",
+        ),
+    row("hgetex", -5, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "8.0.0")
+        .says(
+            "Answer values of fields and set their deadlines.",
+            EXPIRES,
+        ),
+    row("hgetdel", -5, flags(&[Flags::WRITE, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "8.0.0")
+        .says(
+            "Answer values of fields and delete them.",
+            "As HDEL of what was answered; both datacenters may answer the same values.",
+        ),
+    row("hsetex", -6, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST]), Route::Key)
+        .keys(1, 1, 1)
+        .listed("hash", "8.0.0")
+        .says(
+            "Set fields of a hash and their deadlines.",
+            "Each field is a register of its own: the later write wins, and its deadline with it. Conditions are checked against what this datacenter has received.",
         ),
 ];

@@ -1,0 +1,127 @@
+//! Fields with deadlines: what has expired shows nothing, and is removed before anything else is written to it.
+//!
+//! Arrives: a row, a view and a time. Promises: a field whose deadline has passed is absent at that time, whatever
+//! has been deleted by then, and who looks at a field or at all of them has observed their deadlines. A deadline is of
+//! one value (`FieldDeadline`): what is put later has none. It does not decide when what has expired is deleted.
+
+use super::{Evaluation, Halt, Observed, is_live};
+use bytes::Bytes;
+use ensue_store::compact::RowRef;
+use ensue_store::row::{Gone, Kind, Row};
+use ensue_store::view::View;
+use ensue_types::{Column, FieldDeadline, LogicalTime};
+use std::collections::BTreeSet;
+
+/// Looks at the deadline of a column's field, if it is a field's; says whether it has passed.
+pub(super) fn look(
+    observed: &mut Observed,
+    row: RowRef<'_>,
+    column: &Column,
+    (view, at): (View<'_>, LogicalTime),
+) -> Result<bool, Gone> {
+    let (RowRef::Whole(row), Column::Field(name)) = (row, column) else { return Ok(false) };
+    if !row.has_field_deadlines() {
+        return Ok(false);
+    }
+    let Some(cell) = row.cell(&Column::FieldDeadline(name.clone())) else { return Ok(false) };
+    observed.record(&cell.at(view).ok_or(Gone)?);
+    let Some(deadline) = row.field_deadline_at(name, view)?.filter(|ms| *ms <= at.ms()) else {
+        return Ok(false);
+    };
+    // Its value is a part of what is answered: that it is the one that the deadline is of.
+    if let Some(cell) = row.cell(column) {
+        observed.record(&cell.at(view).ok_or(Gone)?);
+    }
+    observed.valid_since(LogicalTime::from_ms(deadline));
+    Ok(true)
+}
+
+/// The fields that have expired. All of the row has been observed.
+pub(super) fn expired(
+    observed: &mut Observed,
+    row: RowRef<'_>,
+    (view, at): (View<'_>, LogicalTime),
+) -> Result<BTreeSet<Bytes>, Gone> {
+    let RowRef::Whole(row) = row else { return Ok(BTreeSet::new()) };
+    let expired = row.expired_fields(view, at.ms())?;
+    for name in &expired {
+        if let Some(deadline) = row.field_deadline_at(name, view)? {
+            observed.valid_since(LogicalTime::from_ms(deadline));
+        }
+    }
+    Ok(expired)
+}
+
+/// Whether a column is one of these fields.
+pub(super) fn is_of(names: &BTreeSet<Bytes>, column: &Column) -> bool {
+    matches!(column, Column::Field(name) if names.contains(name))
+}
+
+/// Whether a row shows no field.
+pub(super) fn are_none(row: &Row, view: View<'_>, at: LogicalTime) -> bool {
+    let live = row.live_count_at(Kind::Hash, view).unwrap_or_default();
+    row.expired_fields(view, at.ms()).is_ok_and(|expired| live == expired.len())
+}
+
+impl Evaluation<'_> {
+    /// Whether a row may have fields with deadlines.
+    pub fn has_field_deadlines(&self, key: &[u8]) -> bool {
+        matches!(self.keyspace.row(key), Some(RowRef::Whole(row)) if row.has_field_deadlines())
+    }
+
+    /// The deadline of a field that is there, in milliseconds since 1970. The field has been looked at.
+    pub fn field_deadline(&self, key: &[u8], name: &Bytes) -> Result<Option<u64>, Halt> {
+        let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return Ok(None) };
+        Ok(row.field_deadline_at(name, self.view)?)
+    }
+
+    /// Sets the deadline of the value that a field has now.
+    pub fn put_field_deadline(&mut self, key: &Bytes, name: &Bytes, ms: u64) -> Result<(), Halt> {
+        let of = match self.keyspace.row(key) {
+            Some(row) => row.whole().field_put_by(name, self.view)?,
+            None => return Ok(()),
+        };
+        let deadline = FieldDeadline { ms, of };
+        self.put(key, Column::FieldDeadline(name.clone()), deadline.to_bytes());
+        Ok(())
+    }
+
+    /// Removes the deadline of a field that is seen, whatever value it is of.
+    pub fn remove_field_deadline(&mut self, key: &Bytes, name: &Bytes) {
+        let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return };
+        if !row.has_field_deadlines() {
+            return;
+        }
+        let column = Column::FieldDeadline(name.clone());
+        if row.cell(&column).is_some_and(|cell| is_live(&cell, self.view)) {
+            self.remove_column(key, column, self.view);
+        }
+    }
+
+    /// Removes a field that is there, with its deadline.
+    pub fn delete_field(&mut self, key: &Bytes, name: &Bytes) -> Result<(), Halt> {
+        self.delete(key, Column::Field(name.clone()))?;
+        self.remove_field_deadline(key, name);
+        Ok(())
+    }
+
+    /// Makes a field ready for a write that adds to it: what has expired is removed before. Every such command calls
+    /// this, or removes the deadline, after `begin_write` and before it changes the field.
+    pub fn begin_field(&mut self, key: &Bytes, name: &Bytes) -> Result<(), Halt> {
+        if self.field_deadline(key, name)?.is_some_and(|ms| ms <= self.at.ms()) {
+            self.remove_column(key, Column::Field(name.clone()), self.view);
+            self.remove_field_deadline(key, name);
+        }
+        Ok(())
+    }
+
+    /// Removes a field whose deadline has passed, and a deadline that has, of whatever value it was.
+    pub fn clear_expired_field(&mut self, key: &Bytes, name: &Bytes) -> Result<(), Halt> {
+        self.begin_field(key, name)?;
+        let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return Ok(()) };
+        if row.has_passed(name, self.view, self.at.ms())? {
+            self.remove_field_deadline(key, name);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! The fields of a row that have deadlines, by name and by time.
+//!
+//! A field's deadline is a column of its own (`FieldDeadline`), and counts if it names the operation that put the
+//! field's value. So that asking for the kind of a row, or for how many fields it has, need not look at all of them,
+//! the row keeps the deadlines of its newest state in the order of their times. A view that is not the newest state may
+//! show others: those of columns with versions, or, of a past state, any.
+
+use super::{Gone, Kind, Row};
+use crate::cell::{Content, State};
+use crate::view::View;
+use bytes::Bytes;
+use ensue_types::{Column, FieldDeadline, OperationId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Dated {
+    /// Each column of a deadline that is here, with its newest time, unless that is removed.
+    names: BTreeMap<Bytes, Option<u64>>,
+    times: BTreeSet<(u64, Bytes)>,
+}
+
+/// The deadline that is in a column of one, whatever it is of.
+pub(crate) fn deadline_of(state: &State) -> Option<FieldDeadline> {
+    match state.content() {
+        Content::Bytes(bytes) => FieldDeadline::of_bytes(&bytes),
+        _ => None,
+    }
+}
+
+/// What put the value that a state shows; the default if nothing has, but additions. It is the same everywhere,
+/// whatever was forgotten where.
+fn put_by(state: &State) -> OperationId {
+    if state.base.value.is_some() { state.base.operation } else { OperationId::default() }
+}
+
+impl Dated {
+    fn set(&mut self, name: &Bytes, ms: Option<u64>) {
+        let before = match self.names.get_mut(name) {
+            Some(known) => std::mem::replace(known, ms),
+            None => {
+                // Of its own, so that it does not keep a client's whole read buffer alive.
+                self.names.insert(Bytes::copy_from_slice(name), ms);
+                None
+            }
+        };
+        if before == ms {
+            return;
+        }
+        if let Some(before) = before {
+            self.times.remove(&(before, name.clone()));
+        }
+        if let (Some(ms), Some((name, _))) = (ms, self.names.get_key_value(name)) {
+            self.times.insert((ms, name.clone()));
+        }
+    }
+
+    fn forget(&mut self, name: &Bytes) {
+        if let Some(Some(ms)) = self.names.remove(name) {
+            self.times.remove(&(ms, name.clone()));
+        }
+    }
+}
+
+impl Row {
+    /// Whether it has columns of fields' deadlines, live or dead.
+    pub fn has_field_deadlines(&self) -> bool {
+        self.dated.is_some()
+    }
+
+    /// Keeps the order of times after a column has changed.
+    pub(super) fn date(&mut self, column: &Column) {
+        let Column::FieldDeadline(name) = column else { return };
+        match self.columns.get(column) {
+            Some(cell) => {
+                let ms = deadline_of(cell.state()).map(|deadline| deadline.ms);
+                self.dated.get_or_insert_default().set(name, ms);
+            }
+            None => {
+                let Some(dated) = &mut self.dated else { return };
+                dated.forget(name);
+                if dated.names.is_empty() {
+                    self.dated = None;
+                }
+            }
+        }
+    }
+
+    /// What put the value that a view shows of a field.
+    pub fn field_put_by(&self, name: &Bytes, view: View<'_>) -> Result<OperationId, Gone> {
+        let Some(cell) = self.cell(&Column::Field(name.clone())) else { return Ok(OperationId::default()) };
+        Ok(put_by(&cell.at(view).ok_or(Gone)?.state))
+    }
+
+    /// The deadline that a view shows of the value that it shows of a field, in milliseconds since 1970.
+    pub fn field_deadline_at(&self, name: &Bytes, view: View<'_>) -> Result<Option<u64>, Gone> {
+        if self.dated.is_none() {
+            return Ok(None);
+        }
+        let Some(cell) = self.cell(&Column::FieldDeadline(name.clone())) else { return Ok(None) };
+        let Some(deadline) = deadline_of(&cell.at(view).ok_or(Gone)?.state) else { return Ok(None) };
+        let Some(field) = self.cell(&Column::Field(name.clone())) else { return Ok(None) };
+        let shown = field.at(view).ok_or(Gone)?;
+        let counts = shown.state.is_live() && put_by(&shown.state) == deadline.of;
+        Ok(counts.then_some(deadline.ms))
+    }
+
+    /// Whether a view shows a deadline of a field that has passed, of whatever value it is.
+    pub fn has_passed(&self, name: &Bytes, view: View<'_>, at_ms: u64) -> Result<bool, Gone> {
+        let Some(cell) = self.cell(&Column::FieldDeadline(name.clone())) else { return Ok(false) };
+        let deadline = deadline_of(&cell.at(view).ok_or(Gone)?.state);
+        Ok(deadline.is_some_and(|deadline| deadline.ms <= at_ms))
+    }
+
+    /// The live fields that a view shows and whose deadlines have passed, in the order of their names.
+    pub fn expired_fields(&self, view: View<'_>, at_ms: u64) -> Result<BTreeSet<Bytes>, Gone> {
+        let Some(dated) = &self.dated else { return Ok(BTreeSet::new()) };
+        let until = dated.times.iter().take_while(|(ms, _)| *ms <= at_ms).map(|(_, name)| name.clone());
+        let mut candidates: BTreeSet<Bytes> = match (self.is_newest(view), self.columns.large()) {
+            (true, _) => until.collect(),
+            (false, Some(large)) if view.time().is_none() => {
+                let named = |column: &Column| match column {
+                    Column::Field(name) | Column::FieldDeadline(name) => Some(name.clone()),
+                    _ => None,
+                };
+                until.chain(large.waiting().filter_map(|(column, _)| named(column))).collect()
+            }
+            (false, _) => dated.names.keys().cloned().collect(),
+        };
+        let mut gone = Ok(());
+        candidates.retain(|name| match self.field_deadline_at(name, view) {
+            Ok(deadline) => deadline.is_some_and(|ms| ms <= at_ms),
+            Err(error) => {
+                gone = Err(error);
+                false
+            }
+        });
+        gone.map(|()| candidates)
+    }
+
+    /// The columns of fields' deadlines, live or dead.
+    pub fn field_deadlines(&self) -> impl Iterator<Item = Column> {
+        let names = self.dated.iter().flat_map(|dated| dated.names.keys());
+        names.map(|name| Column::FieldDeadline(name.clone()))
+    }
+
+    /// The kind shown at a time, the row's own deadline apart: that of the newest column that is live and has not
+    /// expired.
+    pub fn kind_at(&self, view: View<'_>, at_ms: u64) -> Result<Option<Kind>, Gone> {
+        let kind = self.live_kind_at(view)?;
+        if kind != Some(Kind::Hash) || self.dated.is_none() {
+            return Ok(kind);
+        }
+        let expired = self.expired_fields(view, at_ms)?;
+        if expired.is_empty() {
+            return Ok(kind);
+        }
+        match self.sole_kind() {
+            Some(_) => {
+                let live = self.live_count_at(Kind::Hash, view)?;
+                Ok(kind.filter(|_| live > expired.len()))
+            }
+            None => self.newest_kind(view, &expired),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
