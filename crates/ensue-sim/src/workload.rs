@@ -10,6 +10,7 @@ pub mod client;
 pub mod clients;
 pub mod command;
 mod elements;
+mod fields;
 pub mod finals;
 pub(crate) mod forgery;
 pub mod keys;

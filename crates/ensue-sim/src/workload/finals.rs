@@ -3,6 +3,7 @@
 use super::Workload;
 use super::client::Relic;
 use super::command::{Command, Expect};
+use super::fields;
 use super::keys::{Keys, Total, sum_text};
 use super::model::normal;
 use crate::oracle::folded;
@@ -80,11 +81,8 @@ impl Questions {
             }
         }
         // Keys whose deadline may not have come yet everywhere are left to the digest.
-        for (key, gone_after_us) in &workload.keys.expiring {
-            if *gone_after_us < now_us {
-                commands.push(Command::new(&format!("GET {key}"), Expect::Exactly(Answer::Nil)));
-            }
-        }
+        let gone = workload.keys.expiring.iter().filter(|(_, gone_after_us)| *gone_after_us < now_us);
+        commands.extend(gone.flat_map(|(key, _)| expired(key)));
         for relic in workload.relics() {
             commands.extend(private(&relic));
         }
@@ -178,4 +176,12 @@ fn private(relic: &Relic) -> Vec<Command> {
             Command { args, expect: if relic.certain { Expect::Exactly(answer) } else { Expect::Anything } }
         })
         .collect()
+}
+
+/// A key that is gone, or a hash whose only field is.
+fn expired(key: &str) -> [Command; 2] {
+    [
+        Command::new(&fields::read_of(key), Expect::Exactly(Answer::Nil)),
+        Command::new(&format!("EXISTS {key}"), Expect::Exactly(Answer::Integer(0))),
+    ]
 }

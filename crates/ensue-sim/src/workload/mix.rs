@@ -2,6 +2,7 @@
 
 use super::client::{Client, Expiring};
 use super::command::{Command, Expect};
+use super::fields;
 use super::keys::{HASH_OF_COUNTERS, Keys, SORTED_SET_OF_COUNTERS, sum_text};
 use crate::oracle::folded;
 use crate::oracle::history::{History, Location, Written};
@@ -460,9 +461,13 @@ impl Drawer<'_> {
     }
 
     fn expire(&mut self, draft: &mut Draft) {
-        let key = format!("e{}", self.history.next());
         let value = value_of(self.history.next());
         let ms = self.random.skewed(20, 8_000);
+        if self.random.chance(400) {
+            let key = format!("{}{}", fields::PREFIX, self.history.next());
+            return self.expire_field(draft, key, value, ms);
+        }
+        let key = format!("e{}", self.history.next());
         if self.random.chance(500) {
             draft.commands.push(Command::new(&format!("SET {key} {value} PX {ms}"), Expect::Ok));
         } else {
@@ -481,7 +486,7 @@ impl Drawer<'_> {
         let here = self.keys.gone.iter().rev().find(|(datacenter, _)| *datacenter == self.datacenter);
         if let Some((_, key)) = here.filter(|_| self.random.chance(500)) {
             let gone = Expect::Exactly(crate::resp::Answer::Nil);
-            return draft.commands.push(Command::new(&format!("GET {key}"), gone));
+            return draft.commands.push(Command::new(&fields::read_of(key), gone));
         }
         let Some(expiring) = &client.expiring else { return self.read_one(draft) };
         let expect = Expect::Expiring {
@@ -489,7 +494,7 @@ impl Drawer<'_> {
             sure_until_us: expiring.invoked_us + expiring.ms.saturating_sub(self.slack_ms) * 1_000,
             gone_after_us: expiring.gone_after_us,
         };
-        draft.commands.push(Command { args: args(&format!("GET {}", expiring.key)), expect });
+        draft.commands.push(Command { args: args(&fields::read_of(&expiring.key)), expect });
     }
 
     fn total(&mut self, draft: &mut Draft) {
@@ -542,6 +547,9 @@ impl Drawer<'_> {
     fn anything_goes(&mut self, draft: &mut Draft) {
         if self.random.chance(400) {
             return self.anything_with_deadlines(draft);
+        }
+        if self.random.chance(250) {
+            return self.any_fields(draft);
         }
         if self.random.chance(300) {
             return self.any_scores(draft);

@@ -59,6 +59,39 @@ fn a_row_whose_deadline_has_passed_is_deleted_and_counted() {
 }
 
 #[test]
+fn a_field_whose_deadline_has_passed_is_deleted_and_counted() {
+    let mut world = alone(|_| ());
+    let told = |world: &mut World| {
+        world.replies.clear();
+        world.run(SessionId(2), "INFO stats");
+        world.calm_down();
+        let text = String::from_utf8_lossy(&world.replies).into_owned();
+        let line = text.lines().find(|line| line.starts_with("expired_subkeys:"));
+        line.expect("a line of the section").to_owned()
+    };
+    world.run(SessionId(3), "HSETEX h PX 5000 FIELDS 2 f 1 g 2");
+    world.run(SessionId(3), "HPEXPIRE h 9000 FIELDS 1 f");
+    world.run(SessionId(3), "HSET h g 3");
+    world.calm_down();
+    pass_ms(&mut world, 8_000);
+    assert_eq!(told(&mut world), "expired_subkeys:0", "one deadline was extended, and one removed");
+    pass_ms(&mut world, 4_000);
+    assert_eq!(told(&mut world), "expired_subkeys:1");
+    pass_ms(&mut world, 8_000);
+    assert_eq!(told(&mut world), "expired_subkeys:1", "once");
+    let removed = world.traces.iter().filter_map(|trace| match trace {
+        Trace::TombstonesCollected { count, .. } => Some(*count),
+        _ => None,
+    });
+    // The field and both deadlines: nothing but the other field is left.
+    assert_eq!(removed.sum::<u64>(), 3);
+    world.replies.clear();
+    world.run(SessionId(3), "HGETALL h");
+    world.calm_down();
+    assert_eq!(world.replies, b"*2\r\n$1\r\ng\r\n$1\r\n3\r\n");
+}
+
+#[test]
 fn a_round_tells_of_tombstones_only_when_it_removed_some() {
     let mut world = alone(|_| ());
     world.run(SessionId(3), "SET x 1 PX 5000");
