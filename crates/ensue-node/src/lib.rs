@@ -30,7 +30,7 @@ pub use config::{
 };
 pub use cpu::CpuReport;
 pub use ensue_branch::Collection;
-pub use handlers::Handler;
+pub use handlers::{Handler, HandlerRefused, HandlerWarning, LuaHandler};
 pub use homes::Home;
 pub use input::{Dropped, Input};
 pub use links::LinkReport;

@@ -1,6 +1,6 @@
 //! What happens inside, as one event enum: logs, counters, the simulator's marks and its hash all read these.
 
-use ensue_types::{DatacenterId, OperationId, PartitionId, Position, SessionId};
+use ensue_types::{DatacenterId, KeyspaceId, OperationId, PartitionId, Position, SessionId};
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -71,6 +71,8 @@ pub enum Trace {
     /// Another datacenter says that it refuses this one's time, which is so far ahead of its clock; with 0 it takes
     /// it again.
     TimeRefused { partition: PartitionId, by: DatacenterId, ahead_ms: u64 },
+    /// A handler of conflicts made nothing of values that a write met: the last writer's is shown.
+    HandlerFailed { partition: PartitionId, keyspace: KeyspaceId, handler: String, why: String },
     /// A peer or a clock did something that is not allowed; what came of it was dropped.
     Refused { what: &'static str },
 }

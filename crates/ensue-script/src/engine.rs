@@ -7,6 +7,7 @@
 mod bits;
 mod budget;
 mod convert;
+pub mod handlers;
 mod json;
 mod libraries;
 mod msgpack;

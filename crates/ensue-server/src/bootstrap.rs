@@ -333,7 +333,7 @@ fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machi
         core,
         registry: &ensue_protocol::REGISTRY,
         protocols: config.protocols.clone(),
-        handlers: config.handlers.clone(),
+        handlers: config.handlers.iter().map(|named| named.handler.clone()).collect(),
         append_fsync: config.appendfsync,
         password: config.requirepass.clone(),
         maxmemory_policy: config.maxmemory_policy.clone(),

@@ -32,6 +32,14 @@ pub struct NamedHome {
     pub datacenter: String,
 }
 
+/// A handler of conflicts, as the configuration names it.
+#[derive(Clone, Debug)]
+pub struct NamedHandler {
+    /// `union`, or `lua` and a file.
+    pub words: String,
+    pub handler: Handler,
+}
+
 /// Everything that the server can be told.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -97,7 +105,7 @@ pub struct Config {
     /// The protocol of each keyspace, by name.
     pub protocols: Vec<String>,
     /// Who folds conflicting values of which keys.
-    pub handlers: Vec<Handler>,
+    pub handlers: Vec<NamedHandler>,
     pub homes: Vec<NamedHome>,
     pub home_reads: Vec<KeyspaceId>,
     pub home_wait_ms: u64,
@@ -216,7 +224,7 @@ impl Config {
 
     /// A handler that nobody would ask is a mistake.
     fn check_handlers(&self) -> Result<(), ConfigError> {
-        for handler in &self.handlers {
+        for NamedHandler { handler, .. } in &self.handlers {
             let protocol = &self.protocols[usize::from(handler.keyspace.0)];
             let known = ensue_protocol::by_name(protocol, Default::default());
             if !known.is_some_and(|known| known.needs().siblings) {

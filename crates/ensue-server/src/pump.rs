@@ -349,6 +349,17 @@ impl Pump {
                 let now_us = self.clock.monotonic_us();
                 self.state.complaints.warning(now_us, format_args!("{core}: refused: {what}"));
             }
+            Trace::HandlerFailed { partition, keyspace, handler, why } => {
+                let now_us = self.clock.monotonic_us();
+                self.state.complaints.warning(
+                    now_us,
+                    format_args!(
+                        "{core}: partition {partition}: the handler '{handler}' of keyspace {} failed, and the last \
+                         writer's value is shown: {why}",
+                        keyspace.0
+                    ),
+                );
+            }
             Trace::PartitionReady { partition, records } => {
                 log::notice(format_args!("{core}: partition {partition} is ready after {records} records"));
             }

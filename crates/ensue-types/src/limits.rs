@@ -52,6 +52,14 @@ pub const SCRIPT_BYTES_MAX: usize = 1 << 20;
 pub const SCRIPT_MEMORY_BYTES_MAX: usize = 256 << 20;
 /// Steps of a script before it is stopped: some tenths of a second in which its core does nothing else.
 pub const SCRIPT_STEPS_MAX: u64 = 5_000_000;
+/// Steps of one call of a Lua handler of conflicts: some hundredths of a second, while a write is merged.
+pub const HANDLER_STEPS_MAX: u64 = 2_000_000;
+/// Bytes that one call allocates, nothing of which is collected before it has ended.
+pub const HANDLER_MEMORY_BYTES_MAX: usize = 64 << 20;
+/// Bytes of all values that it is given, and of the one that it returns: of longer ones the last writer's is shown.
+pub const HANDLER_VALUE_BYTES_MAX: usize = 1 << 20;
+/// Longest text of such a handler.
+pub const HANDLER_TEXT_BYTES_MAX: usize = 64 << 10;
 /// Bytes of what sessions ask about pasts that they take over, waiting for one partition that reads its log; the last
 /// may be longer.
 pub const BUFFERED_BYTES_MAX: usize = 16 << 20;

@@ -282,6 +282,8 @@ rules! {
     FoldsAreReadWhole,
     /// A fold does not depend on the order in which its values came (COPS 3).
     FoldsIgnoreTheOrder,
+    /// A handler is given values in the order of their stamps, in whatever order they came (COPS 3).
+    HandlersAreGivenAnOrder,
     /// A checkpoint holds all values that stand beside each other.
     CheckpointHoldsSiblings,
 

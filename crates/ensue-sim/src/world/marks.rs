@@ -56,6 +56,8 @@ pub enum Mark {
     Parted,
     /// A script was stopped by its steps.
     ScriptStopped,
+    /// A handler of conflicts made nothing of the values that it was given.
+    HandlerFailed,
     Discarded,
     /// A transaction of a keyspace with branches was aborted; a merge was begun; there was more than one leaf; a state
     /// was asked for that had been collected.
@@ -102,6 +104,7 @@ impl Mark {
             Trace::PartitionStopped { .. } => Mark::PartitionStopped,
             Trace::DiskFull { .. } => Mark::DiskFull,
             Trace::RoomAgain { .. } => Mark::RoomAgain,
+            Trace::HandlerFailed { .. } => Mark::HandlerFailed,
             Trace::Refused { what } => Mark::Refused(what),
             _ => return None,
         })

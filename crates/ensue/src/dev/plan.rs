@@ -28,12 +28,14 @@ fn keyspace_flag(words: &str) -> anyhow::Result<[String; 4]> {
     Ok(["--keyspace", keyspace, "protocol", protocol].map(String::from))
 }
 
-/// `1:cart:*=union` as the directive of a server.
-fn conflicts_flag(words: &str) -> anyhow::Result<[String; 5]> {
+/// `1:cart:*=union`, or `1:cart:*=lua FILE`, as the directive of a server.
+fn conflicts_flag(words: &str) -> anyhow::Result<Vec<String>> {
     let parts = words.split_once(':').and_then(|(keyspace, rest)| Some((keyspace, rest.rsplit_once('=')?)));
     let (keyspace, (pattern, handler)) = parts
         .with_context(|| format!("--conflicts {words}: write N:PATTERN=HANDLER, as in 1:cart:*=union"))?;
-    Ok(["--keyspace", keyspace, "conflicts", pattern, handler].map(String::from))
+    let handler = handler.split_once(' ').map_or(vec![handler], |(lua, file)| vec![lua, file]);
+    let words = ["--keyspace", keyspace, "conflicts", pattern].into_iter().chain(handler);
+    Ok(words.map(String::from).collect())
 }
 
 /// `branch-leaves-max=128` as the directive of a server.

@@ -79,6 +79,9 @@ impl Metrics<'_> {
             if protocol.needs().previous_versions {
                 add(&format!("conflicts_{number}"), self.keyspaces.conflict_log.count(number));
             }
+            if protocol.needs().siblings {
+                add(&format!("failed_folds_{number}"), self.keyspaces.conflict_log.failures(number));
+            }
         }
         if self.cx.protocols.iter().any(|protocol| protocol.needs().previous_versions) {
             add("unlisted_conflicts", self.keyspaces.conflict_log.forgotten());

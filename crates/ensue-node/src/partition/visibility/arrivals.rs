@@ -158,7 +158,7 @@ impl Visibility<'_> {
                 let write = Write { stamp: entry.stamp, at, operation, dependencies };
                 let met = self.keyspaces.conflicts_of(keyspace, &effects, &entry.previous, &write);
                 let lost = self.keyspaces.apply_effects(keyspace, &effects, &entry.previous, &write);
-                self.keyspaces.log_conflicts(keyspace, met, &write);
+                self.keyspaces.log_conflicts(self.cx, keyspace, met, &write);
                 if lost && transaction.is_none() && !Rule::LosersAreApplied.holds() {
                     return;
                 }

@@ -142,6 +142,7 @@ const ROWS: &[Row] = &[
             Rule::KeepSiblings,
             Rule::ReplaceEverySibling,
             Rule::FoldsIgnoreTheOrder,
+            Rule::HandlersAreGivenAnOrder,
             Rule::CheckpointHoldsSiblings,
             Rule::ConflictsByThePrevious,
         ],
