@@ -385,6 +385,21 @@ impl Pump {
                     "{core}: partition {partition} has lost its directory and takes everything from the other datacenters"
                 ));
             }
+            Trace::CopyBegun { partition, giver } => {
+                log::warning(format_args!(
+                    "{core}: partition {partition} has lost its directory, and the logs of the other datacenters begin                      later: it takes a copy of what {giver} holds"
+                ));
+            }
+            Trace::CopyGivenUp { partition, giver } => {
+                log::warning(format_args!(
+                    "{core}: the copy of {giver}'s partition {partition} broke off: another one is begun"
+                ));
+            }
+            Trace::Copied { partition, giver } => {
+                log::notice(format_args!(
+                    "{core}: partition {partition} holds a copy of what {giver} held, and takes what followed"
+                ));
+            }
             Trace::PeerRefused { partition, datacenter, reason } => {
                 log::warning(format_args!(
                     "{core}: partition {partition} exchanges nothing with {datacenter} any more: {reason}"

@@ -391,6 +391,28 @@ pub enum Message {
         received: Position,
         entries: Vec<Bytes>,
     },
+    /// My directory is empty, and the logs no longer have what it held: a copy of what you hold, by this number. All
+    /// parts before this one are here. `again` after a broken link: what was sent of it and later may be lost.
+    CopyFetch {
+        copy: u64,
+        part: u64,
+        again: bool,
+    },
+    /// A part of that copy: items as a checkpoint has them, each behind its kind. With the last part it holds all that
+    /// was applied when it began, and nothing that the sender could still lose. `done` of `of` rows were looked at.
+    Copied {
+        copy: u64,
+        part: u64,
+        is_last: bool,
+        done: u64,
+        of: u64,
+        items: Vec<Bytes>,
+    },
+    /// I make no copy of this number, or no longer. `cannot`: I hold what no copy can hold.
+    CopyRefused {
+        copy: u64,
+        cannot: bool,
+    },
     /// A state of a branching keyspace came below one that is collected here. These states are: what do they lack of
     /// it?
     BranchFetch {

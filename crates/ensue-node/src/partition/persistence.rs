@@ -4,6 +4,8 @@
 //! be synced or durably applied is a snapshot taken when a sync began, reported when it ended.
 
 pub(in crate::partition) mod checkpoint;
+mod copies;
+pub(in crate::partition) mod copying;
 pub(in crate::partition) mod space;
 
 use crate::config::AppendFsync;
@@ -38,6 +40,10 @@ struct SyncSnapshot {
 pub(crate) struct Persistence {
     superblock: Option<Superblock>,
     writer: Option<(CheckpointWriter, crate::partition::persistence::checkpoint::Walk)>,
+    /// Checkpoints that are sent to datacenters whose directory is empty.
+    copies: copies::Copies,
+    /// The checkpoint that another datacenter sends to this empty directory.
+    copying: Option<CheckpointWriter>,
     checkpointed_end: Lsn,
     snapshot: Option<SyncSnapshot>,
     next_sync_us: u64,
@@ -56,6 +62,8 @@ impl Persistence {
         Persistence {
             superblock: None,
             writer: None,
+            copies: copies::Copies::default(),
+            copying: None,
             checkpointed_end: Lsn(0),
             snapshot: None,
             next_sync_us: 0,

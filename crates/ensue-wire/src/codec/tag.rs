@@ -106,6 +106,9 @@ tags! {
     BRANCH_FETCHED = 0x050a => BranchFetched,
     BRANCH_LACKING = 0x050b => BranchLacking,
     INTRODUCE = 0x050c => Introduce,
+    COPY_FETCH = 0x050d => CopyFetch,
+    COPIED = 0x050e => Copied,
+    COPY_REFUSED = 0x050f => CopyRefused,
     CLOCK_AHEAD = 0x0510 => ClockAhead,
 
     READ_SNAPSHOT = 0x0601 => ReadSnapshot,

@@ -214,6 +214,12 @@ fn stream() -> Vec<(&'static str, Message)> {
                 entries: entries.clone(),
             },
         ),
+        ("copy-fetch", Message::CopyFetch { copy: 7, part: 1000, again: true }),
+        (
+            "copied",
+            Message::Copied { copy: 7, part: 1001, is_last: false, done: 5, of: 9, items: entries.clone() },
+        ),
+        ("copy-refused", Message::CopyRefused { copy: 7, cannot: true }),
         (
             "datacenter-failed",
             Message::DatacenterFailed {

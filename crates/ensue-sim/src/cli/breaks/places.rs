@@ -263,6 +263,12 @@ const ROWS: &[Row] = &[
             Rule::RefuseThePeerAlone,
         ],
     },
+    Row {
+        worlds: Worlds::LosingDirectories,
+        seeds: SEEDS_OF_THE_HARD,
+        protocols: &["cops", "cure"],
+        rules: &[Rule::CopyWhatIsDurable, Rule::KeepTombstonesForCopies],
+    },
     // Clocks.
     Row {
         worlds: Worlds::WildClocks,

@@ -1,0 +1,94 @@
+//! The checkpoint that another datacenter sends to an empty directory.
+//!
+//! It is written as an own one would be, and counts when the superblock names it. In the same moment the directory
+//! becomes one of the identity that was lost, and is known to be behind: a process that is killed before begins again
+//! with an empty directory, and one that is killed behind it recovers as from an old copy.
+
+use super::Persistence;
+use crate::partition::cx::Cx;
+use ensue_store::checkpoint::{CheckpointWriter, Items};
+use ensue_store::disk::{DiskDone, FileName};
+use ensue_store::log::Lsn;
+use ensue_types::{DirectoryId, Incarnation};
+
+/// Where the log behind a copy begins. Not at zero: it does not hold what the copy does, and others are told so.
+const LOG_START: Lsn = Lsn(1);
+
+/// What a disk answer means for the copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::partition) enum Copied {
+    GoesOn,
+    /// The directory holds it.
+    Durable,
+    /// There is no room.
+    NoRoom,
+    Failed(String),
+}
+
+impl Persistence {
+    /// Begins to write what another datacenter sends.
+    pub(in crate::partition) fn begin_copying(&mut self) {
+        self.copying = self
+            .superblock
+            .as_ref()
+            .map(|superblock| CheckpointWriter::begin(superblock, LOG_START, LOG_START));
+    }
+
+    /// An item came.
+    pub(in crate::partition) fn copy_item(&mut self, cx: &mut Cx, kind: u8, bytes: &[u8]) {
+        let Some(writer) = &mut self.copying else { return };
+        writer.item(kind, bytes);
+        while let Some(op) = writer.take_op() {
+            cx.disk_ops.push_back(op);
+        }
+    }
+
+    /// Everything came.
+    pub(in crate::partition) fn finish_copying(&mut self, cx: &mut Cx) {
+        let Some(writer) = &mut self.copying else { return };
+        writer.finish(LOG_START);
+        while let Some(op) = writer.take_op() {
+            cx.disk_ops.push_back(op);
+        }
+    }
+
+    /// The copy will not be whole: what was written of it goes.
+    pub(in crate::partition) fn give_up_copying(&mut self, cx: &mut Cx) {
+        if let (Some(writer), Some(superblock)) = (self.copying.take(), &mut self.superblock) {
+            cx.disk_ops.push_back(writer.give_up(superblock));
+        }
+    }
+
+    /// The disk answered while a copy is written, into a directory that is to take over this identity, and whose own
+    /// stream had come to this incarnation.
+    pub(in crate::partition) fn on_copy_disk(
+        &mut self,
+        cx: &mut Cx,
+        done: &DiskDone,
+        (directory, incarnation): (DirectoryId, Incarnation),
+    ) -> Copied {
+        match done {
+            DiskDone::Failed { file: Some(FileName::Checkpoint(_)), full: true, .. } => {
+                return Copied::NoRoom;
+            }
+            DiskDone::Failed { op, file, reason, .. } => {
+                let file = file.map(|file| file.to_string()).unwrap_or_default();
+                return Copied::Failed(format!("{op} of {file} failed: {reason}"));
+            }
+            _ => {}
+        }
+        let (Some(writer), Some(superblock)) = (&mut self.copying, &mut self.superblock) else {
+            return Copied::GoesOn;
+        };
+        if matches!(done, DiskDone::Synced { file: FileName::Checkpoint(_) }) {
+            // Named together with the checkpoint.
+            superblock.incarnation = superblock.incarnation.max(incarnation);
+            let _ = superblock.mark_filling(directory, cx.config.boot_id);
+        }
+        let is_durable = writer.on_done(done, superblock);
+        while let Some(op) = writer.take_op() {
+            cx.disk_ops.push_back(op);
+        }
+        if is_durable { Copied::Durable } else { Copied::GoesOn }
+    }
+}
