@@ -3,6 +3,7 @@
 pub(in crate::partition) mod blocked;
 pub(in crate::partition) mod changes;
 pub(in crate::partition) mod pops;
+mod ready;
 pub(in crate::partition) mod snapshot;
 pub(in crate::partition) mod snapshot_reads;
 pub(in crate::partition) mod times;
