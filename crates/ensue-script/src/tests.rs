@@ -166,10 +166,20 @@ fn answers_of_commands_are_converted_by_the_version_of_the_protocol() {
     let two = run_on(&mut scripts, all, &mut Typed).outcome;
     let three = run_on(&mut scripts, &format!("redis.setresp(3) {all}"), &mut Typed).outcome;
     let bulk = |words: &'static str| Reply::bulk(words);
-    let expected = |set, truth, double| {
-        let items = vec![bulk("table"), bulk("v"), bulk(set), truth, bulk(double), bulk("text")];
+    let expected = |set, truth, double, text| {
+        let items = vec![bulk("table"), bulk("v"), bulk(set), truth, bulk(double), text];
         Outcome::Ended(Reply::Array(items))
     };
-    assert_eq!(two, expected("m", Reply::Integer(1), "nil"));
-    assert_eq!(three, expected("true", Reply::Boolean(true), "0.5"));
+    assert_eq!(two, expected("m", Reply::Integer(1), "nil", bulk("text")));
+    assert_eq!(three, expected("true", Reply::Boolean(true), "0.5", Reply::Verbatim("text".into())));
+}
+
+#[test]
+fn values_that_only_the_third_version_of_the_protocol_has() {
+    let answered = |text: &str| run_on(&mut Scripts::new(limits()), text, &mut Store::default()).outcome;
+    let big = |digits: &'static str| Outcome::Ended(Reply::BigNumber(digits.into()));
+    assert_eq!(answered("return {big_number='12345678901234567890'}"), big("12345678901234567890"));
+    assert_eq!(answered("return {big_number='1\\r\\n2'}"), big("1  2"), "it stays one line");
+    let verbatim = answered("return {verbatim_string={format='txt', string='words'}}");
+    assert_eq!(verbatim, Outcome::Ended(Reply::Verbatim("words".into())));
 }

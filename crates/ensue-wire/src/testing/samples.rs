@@ -39,6 +39,7 @@ pub(crate) fn every_reply() -> Vec<Reply> {
         Reply::Map(vec![(Reply::bulk("field"), Reply::Map(vec![]))]),
         Reply::Set(vec![Reply::bulk("a"), Reply::bulk("b")]),
         Reply::Double(-0.5),
+        Reply::BigNumber(Bytes::from_static(b"12345678901234567890")),
         Reply::Boolean(false),
         Reply::Boolean(true),
     ]
