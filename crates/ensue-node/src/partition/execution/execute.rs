@@ -26,6 +26,12 @@ fn is_read(args: &Args) -> bool {
     ensue_resp::lookup(&args[0]).is_some_and(|spec| !spec.is_write())
 }
 
+/// Whether a command makes data grow. Those that a script calls are not known before it runs.
+pub(super) fn may_grow(args: &Args) -> bool {
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name));
+    spec.is_some_and(|spec| spec.flags.contains(Flags::DENYOOM))
+}
+
 impl Executor<'_> {
     pub(in crate::partition) fn on_execute(
         &mut self,
@@ -61,7 +67,8 @@ impl Executor<'_> {
             return self.keyspaces.execute_branching_atomically(self.cx, self.others, execution);
         }
         let Some(mut execution) = self.admit(execution) else { return };
-        if let Some(refusal) = self.keyspaces.write_refusal(self.cx, self.others, true) {
+        let grows = execution.commands.iter().any(may_grow);
+        if let Some(refusal) = self.keyspaces.write_refusal(self.cx, self.others, grows) {
             return self
                 .cx
                 .send(execution.from, Message::Refused { request: execution.request, reply: refusal });

@@ -278,8 +278,10 @@ impl Keyspaces {
                 }
             }
         }
+        // Commands that make data grow were refused before; those of scripts are known only now.
+        let refusals = Refusals { writes: None, growth: self.memory_refusal() };
         let (replies, changes, observed) =
-            self.evaluate_all(cx, keyspace, write, commands, (choice, &Refusals::default()));
+            self.evaluate_all(cx, keyspace, write, commands, (choice, &refusals));
         self.log_write(cx, others, &mut execution.context, keyspace, stamp, (changes, observed));
         let replies = places.into_iter().zip(before.into_iter().chain(replies)).collect();
         others.failover.discarded.strip_lost(cx, keyspace, &mut execution.context.causes);

@@ -219,3 +219,22 @@ fn a_keyspace_of_branches_has_no_scripts() {
     world.words("MULTI");
     assert!(world.eval("return 1").starts_with(refusal));
 }
+
+#[test]
+fn while_memory_is_short_a_script_is_refused_by_what_it_says_and_calls() {
+    each(|mut scripted| {
+        assert_eq!(scripted.words("SET a 1"), "+OK|");
+        assert_eq!(scripted.words("CONFIG SET maxmemory 1"), "+OK|");
+        // Each of them is new, and sent to all partitions before it is run.
+        for _ in 0..2 {
+            assert_eq!(scripted.eval("return redis.call('GET', 'a')"), "$1|1|");
+            assert!(scripted.eval("return redis.call('SET', 'a', '2')").starts_with("-OOM"));
+            assert!(scripted.eval("#!lua\nreturn 1").starts_with("-OOM"));
+            assert_eq!(scripted.eval("#!lua flags=allow-oom\nreturn redis.call('SET', 'a', '1')"), "+OK|");
+        }
+        // A transaction is refused for the commands that make data grow.
+        for (line, answer) in [("MULTI", "+OK|"), ("DEL b", "+QUEUED|"), ("EXEC", "*1|:0|")] {
+            assert_eq!(scripted.words(line), answer);
+        }
+    });
+}
