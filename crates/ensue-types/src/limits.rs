@@ -52,6 +52,10 @@ pub const SCRIPT_BYTES_MAX: usize = 1 << 20;
 pub const SCRIPT_MEMORY_BYTES_MAX: usize = 256 << 20;
 /// Steps of a script before it is stopped: some tenths of a second in which its core does nothing else.
 pub const SCRIPT_STEPS_MAX: u64 = 5_000_000;
+/// Commands of a script, and bytes of them, that are told to who monitors or is told of changes. What goes beyond is
+/// not shown; who is told of changes is told that everything has changed.
+pub const CALLS_TOLD_MAX: usize = 10_000;
+pub const CALLS_TOLD_BYTES_MAX: usize = 1 << 20;
 /// Bytes of what sessions ask about pasts that they take over, waiting for one partition that reads its log; the last
 /// may be longer.
 pub const BUFFERED_BYTES_MAX: usize = 16 << 20;

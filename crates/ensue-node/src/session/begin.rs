@@ -79,7 +79,10 @@ pub(super) fn note_reads<'c>(
         return;
     }
     for (spec, args) in commands {
-        if spec.flags.contains(Flags::READONLY) || spec.route == Route::Script {
+        // What a script reads is said by whoever runs it; elsewhere, it may be all that it names.
+        if spec.route == Route::Script && homes::place(cx.core, cx.contexts, [(spec, args)]) == Place::Here {
+            cx.core.tracking.begin_script(client);
+        } else if spec.flags.contains(Flags::READONLY) || spec.route == Route::Script {
             cx.core.note_reads(client, ensue_resp::keys(spec, args));
         }
     }

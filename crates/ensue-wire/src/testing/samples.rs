@@ -301,6 +301,10 @@ fn channel() -> Vec<(&'static str, Message)> {
             "changed-everything",
             Message::Changed { keyspace: KeyspaceId(3), key: None, event: Bytes::new(), writer: None },
         ),
+        (
+            "called",
+            Message::Called { request: request(), keyspace: KeyspaceId(3), commands: commands(), all: true },
+        ),
         ("publish", Message::Publish { publisher, kind: ChannelKind::Channel, channel, payload, past }),
     ]
 }

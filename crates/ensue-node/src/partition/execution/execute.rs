@@ -91,7 +91,16 @@ impl Executor<'_> {
             self.keyspaces.order.insert(self.cx.moment(at), true, rows, Work::Commands(Box::new(execution)));
             return;
         }
-        self.keyspaces.finish_atomic(self.cx, self.others, &mut execution, at, &choice);
+        self.finish_atomic(&mut execution, at, &choice);
+    }
+
+    /// The writes of a transaction are those of its session, too.
+    fn finish_atomic(&mut self, execution: &mut Execution, at: LogicalTime, choice: &Choice) {
+        let RequestId { core, session, .. } = execution.request;
+        let writer = self.reads.changes.is_wanted().then_some((core, session));
+        self.keyspaces.keyspace(execution.keyspace).written_by(writer);
+        self.keyspaces.finish_atomic(self.cx, self.others, execution, at, choice);
+        self.keyspaces.keyspace(execution.keyspace).written_by(None);
     }
 
     /// Commands that waited for their session's past go on.
@@ -117,7 +126,7 @@ impl Executor<'_> {
     /// A write's turn has come, at the time it drew when it arrived.
     pub(in crate::partition) fn resume_execution(&mut self, mut execution: Execution, at: LogicalTime) {
         if execution.atomic.is_some() {
-            return self.keyspaces.finish_atomic(self.cx, self.others, &mut execution, at, &Choice::Newest);
+            return self.finish_atomic(&mut execution, at, &Choice::Newest);
         }
         if let Some(args) = execution.commands.pop_front() {
             let choice = &Choice::Newest;

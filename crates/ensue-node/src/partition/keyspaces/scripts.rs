@@ -8,6 +8,7 @@
 //! - Commands that walk a whole keyspace are rejected where there are other partitions: they would see this one only.
 
 use super::Keyspaces;
+use super::called::ScriptCalls;
 use crate::command::{self, samples::sample};
 use crate::evaluate::{Evaluation, Observed, Writer};
 use crate::partition::cx::Cx;
@@ -88,6 +89,7 @@ impl Keyspaces {
             declared: &args[keys.clone()],
             observed: Observed::default(),
             calls: 0,
+            called: self.tells_calls.then_some(&mut self.called),
         };
         let (keys, args) = (&args[keys.clone()], &args[keys.end..]);
         let invocation = Invocation { keys, args, read_only, function: function.as_deref() };
@@ -194,6 +196,8 @@ struct Commands<'a> {
     declared: &'a [Bytes],
     observed: Observed,
     calls: u64,
+    /// Where they are noted, if somebody wants to know.
+    called: Option<&'a mut ScriptCalls>,
 }
 
 impl Calls for Commands<'_> {
@@ -203,9 +207,14 @@ impl Calls for Commands<'_> {
             Ok(spec) => spec,
             Err(reply) => return Called::Answered(reply, COMMAND_STEPS),
         };
-        let reply = match spec.route {
-            Route::Session => Ok(self.session_command(spec, &args)),
-            _ => self.refusal(spec, &args).map_or_else(|| Ok(self.evaluate(spec, &args)), Err),
+        let refused = if spec.route == Route::Session { None } else { self.refusal(spec, &args) };
+        if let (Some(called), None) = (&mut self.called, &refused) {
+            called.note(&args);
+        }
+        let reply = match (refused, spec.route) {
+            (Some(refused), _) => Err(refused),
+            (None, Route::Session) => Ok(self.session_command(spec, &args)),
+            (None, _) => Ok(self.evaluate(spec, &args)),
         };
         match reply {
             Ok((reply, pieces)) => {

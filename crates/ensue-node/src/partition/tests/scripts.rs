@@ -238,3 +238,15 @@ fn while_memory_is_short_a_script_is_refused_by_what_it_says_and_calls() {
         }
     });
 }
+
+#[test]
+fn what_a_script_calls_is_told_before_its_answer_to_who_wants_to_know() {
+    each(|mut scripted| {
+        let script = "redis.call('PING'); redis.call('GET', 'a'); return redis.pcall('NONE')";
+        assert_eq!(scripted.words("MONITOR"), "+OK|");
+        let shown = scripted.eval(script);
+        let lines: Vec<&str> = shown.split('|').filter_map(|line| line.split(" lua] ").nth(1)).collect();
+        assert_eq!(lines, ["\"PING\"", "\"GET\" \"a\""], "{shown}");
+        assert!(shown.ends_with("-ERR Unknown Redis command called from script|"), "{shown}");
+    });
+}
