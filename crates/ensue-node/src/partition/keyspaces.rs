@@ -50,6 +50,8 @@ pub(crate) struct Keyspaces {
     scripts: Scripts,
     /// They were forgotten, which the sessions of this core have yet to learn.
     scripts_flushed: bool,
+    /// Scripts that were run: none has the chance of another.
+    scripts_run: u32,
     /// What scripts call is told to cores, which is noted in `called`.
     tells_calls: bool,
     called: ScriptCalls,
@@ -91,6 +93,7 @@ impl Keyspaces {
             counts: ReadCounts::default(),
             scripts: Scripts::new(scripts::limits_of(config.tuning.script_steps)),
             scripts_flushed: false,
+            scripts_run: 0,
             tells_calls: false,
             called: ScriptCalls::default(),
             unfolded: vec![0; usize::from(limits::KEYSPACES)],

@@ -16,6 +16,7 @@ use crate::partition::order::RowOrder;
 use crate::partition::work::{FORGOTTEN, Work};
 use crate::view::{Shown, view_of};
 use bytes::Bytes;
+use ensue_resp::request::{Blocking, WaitingPop};
 use ensue_resp::{CommandError, CommandSpec, Flags, Request, Route};
 use ensue_script::{Call, Called, Calls, Growth, Invocation, Limits, Outcome, Script};
 use ensue_store::keyspace::Keyspace;
@@ -92,7 +93,9 @@ impl Keyspaces {
             called: self.tells_calls.then_some(&mut self.called),
         };
         let (keys, args) = (&args[keys.clone()], &args[keys.end..]);
-        let invocation = Invocation { keys, args, read_only, function: function.as_deref() };
+        let seed = commands.writer.write.at.0 ^ u64::from(self.scripts_run).rotate_left(32);
+        self.scripts_run = self.scripts_run.wrapping_add(1);
+        let invocation = Invocation { keys, args, read_only, function: function.as_deref(), seed };
         let run = self.scripts.run(&script, invocation, &mut commands);
         let pieces = (run.steps / STEPS_PER_CELL) as usize;
         let of_script = commands.observed;
@@ -289,6 +292,11 @@ impl Commands<'_> {
     /// The answer, and how many cells it took.
     fn evaluate(&mut self, spec: &'static CommandSpec, args: &[Bytes]) -> (Reply, usize) {
         let request = match Request::parse_as(spec, args) {
+            Ok(Request::Blocking(Blocking { pop: WaitingPop::Entries(_), .. })) => {
+                let name = String::from_utf8_lossy(&args[0]);
+                let words = format!("ERR {name} command is not allowed with BLOCK option from scripts");
+                return (Reply::Error(words.into()), 0);
+            }
             Ok(request) => request,
             Err(error) => return (error.reply(), 0),
         };
