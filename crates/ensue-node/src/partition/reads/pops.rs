@@ -63,6 +63,15 @@ impl WaitingPops {
         self.waiting.len()
     }
 
+    /// How many rows are waited for, and at how many of them somebody also waits for their end.
+    pub(crate) fn rows_counts(&self) -> (usize, usize) {
+        let of_group = |id: &PopId| {
+            self.waiting.get(id).is_some_and(|waiting| matches!(waiting.pop, WaitingPop::Delivered(_)))
+        };
+        let ending = self.rows.values().filter(|ids| ids.iter().any(of_group)).count();
+        (self.rows.len(), ending)
+    }
+
     /// Panics if a pop waits at a row that would not wake it, or a row would wake one that does not wait.
     pub(super) fn check_invariants(&self, keyspaces: &Keyspaces) -> usize {
         assert!(self.offered.is_none(), "something is offered between two turns");
