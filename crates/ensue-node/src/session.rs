@@ -14,6 +14,7 @@
 
 mod admin;
 mod begin;
+mod called;
 mod causal;
 mod channels;
 mod commands;
@@ -155,6 +156,9 @@ impl Sessions {
             }
             Message::Changed { keyspace, key, event, writer } => {
                 return self.core.on_changed(keyspace, (key, event, writer));
+            }
+            Message::Called { request, keyspace, commands, all } => {
+                return called::on_called(&mut self.core, now, request, (keyspace, &commands, all));
             }
             Message::HomeReady { .. } | Message::HomeRequest(_) | Message::HomeAnswer { .. } => {
                 return self.on_home_message(now, from, message);

@@ -60,6 +60,10 @@ pub const HANDLER_MEMORY_BYTES_MAX: usize = 64 << 20;
 pub const HANDLER_VALUE_BYTES_MAX: usize = 1 << 20;
 /// Longest text of such a handler.
 pub const HANDLER_TEXT_BYTES_MAX: usize = 64 << 10;
+/// Commands of a script, and bytes of them, that are told to who monitors or is told of changes. What goes beyond is
+/// not shown; who is told of changes is told that everything has changed.
+pub const CALLS_TOLD_MAX: usize = 10_000;
+pub const CALLS_TOLD_BYTES_MAX: usize = 1 << 20;
 /// Bytes of what sessions ask about pasts that they take over, waiting for one partition that reads its log; the last
 /// may be longer.
 pub const BUFFERED_BYTES_MAX: usize = 16 << 20;

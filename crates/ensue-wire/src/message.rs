@@ -172,6 +172,14 @@ pub enum Message {
         /// The session that wrote it, if it is one of the core that is told.
         writer: Option<SessionId>,
     },
+    /// What the script of this request has called, to a core that is told of changes; its answer follows.
+    Called {
+        request: RequestId,
+        keyspace: KeyspaceId,
+        commands: Vec<Args>,
+        /// These are all of them, and not only the first ones.
+        all: bool,
+    },
     /// A question to all sessions of a core (`CLIENT LIST`, connection counts).
     CoreQuery {
         request: RequestId,

@@ -130,6 +130,7 @@ tags! {
     PUBLISH = 0x0702 => Publish,
     REPORT_CHANGES = 0x0703 => ReportChanges,
     CHANGED = 0x0704 => Changed,
+    CALLED = 0x0705 => Called,
 
     HOME_READY = 0x0801 => HomeReady,
     HOME_REQUEST = 0x0802 => HomeRequest,

@@ -383,6 +383,7 @@ fn reply() -> impl Strategy<Value = Reply> {
         any::<i64>().prop_map(Reply::Integer),
         string().prop_map(Reply::Bulk),
         string().prop_map(Reply::Verbatim),
+        string().prop_map(Reply::BigNumber),
         Just(Reply::Nil),
         Just(Reply::NilArray),
         // Everything but NaN, which equals nothing.

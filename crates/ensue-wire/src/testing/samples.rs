@@ -39,6 +39,7 @@ pub(crate) fn every_reply() -> Vec<Reply> {
         Reply::Map(vec![(Reply::bulk("field"), Reply::Map(vec![]))]),
         Reply::Set(vec![Reply::bulk("a"), Reply::bulk("b")]),
         Reply::Double(-0.5),
+        Reply::BigNumber(Bytes::from_static(b"12345678901234567890")),
         Reply::Boolean(false),
         Reply::Boolean(true),
     ]
@@ -305,6 +306,10 @@ fn channel() -> Vec<(&'static str, Message)> {
         (
             "changed-everything",
             Message::Changed { keyspace: KeyspaceId(3), key: None, event: Bytes::new(), writer: None },
+        ),
+        (
+            "called",
+            Message::Called { request: request(), keyspace: KeyspaceId(3), commands: commands(), all: true },
         ),
         ("publish", Message::Publish { publisher, kind: ChannelKind::Channel, channel, payload, past }),
     ]

@@ -176,6 +176,9 @@ impl Lines<'_> {
         self.line("blocked_clients", self.metric("blocked_clients"));
         self.line("tracking_clients", self.metric("tracking_clients"));
         self.line("pubsub_clients", self.metric("pubsub_clients"));
+        for name in BLOCKING {
+            self.line(name, self.metric(name));
+        }
     }
 
     fn memory(&mut self) {
@@ -191,6 +194,9 @@ impl Lines<'_> {
             self.line("mem_fragmentation_ratio", format!("{:.2}", resident as f64 / allocated as f64));
             self.line("mem_allocator", "jemalloc");
         }
+        // Whatever takes memory counts, and what is deleted is freed at once.
+        self.line("mem_not_counted_for_evict", 0);
+        self.line("lazyfree_pending_objects", 0);
         self.bytes("maxmemory", self.parameters.number("maxmemory"));
         self.line("maxmemory_policy", self.parameters.value("maxmemory-policy"));
     }
@@ -330,6 +336,7 @@ impl Lines<'_> {
                         | cpu::USER
                         | cpu::SYSTEM
                 )
+                || BLOCKING.contains(&name.as_str())
                 || STATS.contains(&name.as_str());
             if !elsewhere {
                 self.line(&format!("ensue_{name}"), value);
@@ -355,6 +362,9 @@ fn offer(protocol: &dyn Protocol) -> String {
         said(available)
     )
 }
+
+/// Metrics that have a line of this name in `Clients`.
+const BLOCKING: [&str; 2] = ["total_blocking_keys", "total_blocking_keys_on_nokey"];
 
 /// Metrics that have a line of this name in `Stats`, present or not.
 const STATS: [&str; 15] = [
