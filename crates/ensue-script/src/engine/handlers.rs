@@ -6,6 +6,7 @@
 //! garbage is never collected, so that a bound of memory is one of what the text allocates.
 
 use super::budget::{Budget, Stop};
+use super::json::Settings;
 use super::random::Random;
 use super::{PRELUDE, libraries, one_line};
 use crate::handlers::{HandledSibling, HandlerFailure, HandlerLimits};
@@ -26,6 +27,8 @@ const WORDS_MAX: usize = 160;
 pub struct Interpreter {
     lua: Lua,
     budget: Arc<Budget>,
+    /// Of `cjson`: what a call sets ends with it.
+    settings: Arc<Settings>,
     /// Of the prelude: calls the text, and says what came of it.
     run: mlua::Function,
     text: mlua::Function,
@@ -61,6 +64,8 @@ impl Interpreter {
         let natives = lua.create_table()?;
         let unused = (Arc::new(Random::default()), Arc::new(AtomicBool::new(false)));
         libraries::register(&lua, &natives, (&budget, &unused.0, &unused.1))?;
+        let settings = Arc::new(Settings::default());
+        libraries::register_settings(&lua, &natives, &settings)?;
         natives.raw_set("for_handlers", true)?;
         let prelude = lua.load(prelude()).set_name("=script").set_mode(ChunkMode::Binary).into_function()?;
         let run: mlua::Function = prelude.call(natives)?;
@@ -74,7 +79,7 @@ impl Interpreter {
             Ok(VmState::Continue)
         });
         let memory_bytes_at_first = lua.used_memory();
-        Ok(Interpreter { lua, budget, run, text, memory_bytes_at_first })
+        Ok(Interpreter { lua, budget, settings, run, text, memory_bytes_at_first })
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -92,6 +97,7 @@ impl Interpreter {
         limits: HandlerLimits,
     ) -> Result<Option<Bytes>, HandlerFailure> {
         self.budget.begin(limits.steps_max, 0);
+        self.settings.begin();
         let result = self.call(siblings, limits);
         match self.budget.stopped() {
             Some(Stop::Memory) => return Err(HandlerFailure::Memory),

@@ -273,6 +273,16 @@ fn a_handler_that_comes_to_two_things_is_refused() {
 }
 
 #[test]
+fn settings_of_a_library_end_with_the_call() {
+    let text = "local made = pcall(cjson.encode, {{{}}}) cjson.encode_max_depth(1) return tostring(made)";
+    let handler = compiled(text);
+    for _ in 0..2 {
+        let made = handler.fold(&siblings(&[Some("a"), Some("b")]));
+        assert_eq!(made, Ok(Some(Bytes::from_static(b"true"))));
+    }
+}
+
+#[test]
 fn what_only_surprises_is_told() {
     assert_eq!(warnings("return siblings[#siblings].value"), []);
     let normalized = warnings(UNION);
