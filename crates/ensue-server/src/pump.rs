@@ -275,6 +275,8 @@ impl Pump {
                 }
             },
             Output::Disk { partition, op } => self.disk.execute(partition, op),
+            // Nobody asks yet.
+            Output::Observed { .. } => {}
             Output::Trace(trace) => self.tell(&trace),
             Output::Stopped => self.state.stopped = true,
         }
