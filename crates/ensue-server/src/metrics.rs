@@ -3,11 +3,13 @@
 //! - On `GET /metrics`: the figures of this node, as OpenMetrics or as the older text.
 //! - On `GET /healthz`: that the process lives. No core is asked.
 //! - On `GET /readyz`: what `ensue_ready` in `INFO` says, and why not.
+//! - On `GET /v1/bdbs…`: what clients that fail over by themselves ask (`availability`).
 //!
 //! A thread of its own accepts connections, and each has a thread as long as it lasts: there are few, each has a bound
 //! in bytes and in time, and one request. Whoever is slow or sends nonsense harms only itself. Cores are asked through
 //! an inbox, as other threads ask them, and no more often than `watch` lets.
 
+mod availability;
 mod families;
 mod http;
 mod page;
@@ -21,9 +23,11 @@ use crate::config::{Cluster, Config};
 use crate::inbox::Inbox;
 use crate::listener::is_loopback;
 use crate::log;
+use availability::Database;
 use ensue_node::Scope;
 use http::{Refusal, Request};
 use page::Title;
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -38,6 +42,7 @@ pub(crate) use watch::Question;
 #[derive(Debug)]
 struct Site {
     title: Title,
+    database: Database,
     watch: Watch,
     /// Other machines are answered.
     open: bool,
@@ -46,6 +51,12 @@ struct Site {
     /// Nobody is accepted any more.
     stopping: AtomicBool,
     connections: AtomicUsize,
+}
+
+impl Site {
+    fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
 }
 
 /// The metrics port of a node, served until this is dropped.
@@ -93,6 +104,7 @@ impl MetricsPort {
         };
         let site = Arc::new(Site {
             title,
+            database: database(config, cluster),
             watch: Watch::new(inbox, config.request_timeout_ms),
             open: config.metrics_unauthenticated,
             draining: AtomicBool::new(false),
@@ -123,6 +135,16 @@ impl Drop for MetricsPort {
         let address = SocketAddr::new(ip, self.address.port());
         let _ = TcpStream::connect_timeout(&address, Duration::from_millis(METRICS_DRAIN_MS));
     }
+}
+
+/// The hosts of the datacenter's nodes as the configuration has them, and where this one takes clients.
+fn database(config: &Config, cluster: &Cluster) -> Database {
+    let bound = config.bind.iter().map(|word| word.trim_start_matches('-').to_owned());
+    let mut hosts: Vec<String> = bound.filter(|word| word != "*").collect();
+    hosts.extend(cluster.own_datacenter().nodes.iter().map(|node| node.host.clone()));
+    let mut known = BTreeSet::new();
+    hosts.retain(|host| known.insert(host.clone()));
+    Database { name: cluster.name.clone(), hosts, port: config.port }
 }
 
 fn accept(socket: &TcpListener, site: &Arc<Site>) {
@@ -254,7 +276,7 @@ fn answer(site: &Site, request: &Request) -> Vec<u8> {
                 http::encode(http::UNAVAILABLE, http::TEXT, &body)
             }
         },
-        _ => Refusal::NotFound.answer(),
+        _ => availability::answer(site, request).unwrap_or_else(|| Refusal::NotFound.answer()),
     }
 }
 
@@ -271,7 +293,7 @@ fn metrics(site: &Site, request: &Request) -> Vec<u8> {
 
 /// Why nobody should be sent here; nothing if all is as it should be.
 fn not_ready(site: &Site) -> Vec<String> {
-    if site.draining.load(Ordering::Relaxed) {
+    if site.is_draining() {
         return vec!["this node is shutting down".into()];
     }
     match site.watch.observe(Scope::Datacenter) {

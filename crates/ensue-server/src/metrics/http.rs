@@ -47,7 +47,7 @@ impl Refusal {
                 "only this machine is answered: set 'metrics-unauthenticated yes' where everybody who reaches this \
                  port may read it",
             ),
-            Refusal::NotFound => ("404 Not Found", "there is /metrics, /healthz and /readyz"),
+            Refusal::NotFound => ("404 Not Found", "there is /metrics, /healthz, /readyz and /v1/bdbs"),
             Refusal::Method => ("405 Method Not Allowed", "there is only GET"),
             Refusal::Timeout => ("408 Request Timeout", "the request took too long"),
             Refusal::Body => ("413 Content Too Large", "a request has no body"),
