@@ -109,9 +109,9 @@ impl Partition {
     }
 
     fn metrics(&mut self) -> Vec<(String, i64)> {
-        let is_serving = matches!(self.stage, Stage::Serving);
+        let (is_serving, written) = (matches!(self.stage, Stage::Serving), self.durability.counts());
         let Partition { cx, others, keyspaces, reads, transactions, maintenance, peers, .. } = self;
-        Metrics { cx, others, keyspaces, reads, transactions, maintenance, peers }.all(is_serving)
+        Metrics { cx, others, keyspaces, reads, transactions, maintenance, peers, written }.all(is_serving)
     }
 
     /// What the partition does, and what that is lent.

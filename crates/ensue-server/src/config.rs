@@ -21,6 +21,7 @@ pub(crate) use directive::fsync_name;
 use ensue_node::{AppendFsync, BranchingOptions, FirstStart, Handler, Home, Topology, Tuning};
 use ensue_protocol::Promises;
 use ensue_types::{KeyspaceId, Rule, limits};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 /// Keys with a home, as the configuration names it.
@@ -64,6 +65,12 @@ pub struct Config {
     /// Peers of other machines are believed without a proof.
     pub peer_unauthenticated: bool,
     pub protected_mode: bool,
+    /// Where metrics and readiness are served; zero is nowhere.
+    pub metrics_port: u16,
+    /// Address on which they are.
+    pub metrics_bind: IpAddr,
+    /// Whoever reaches that port is answered, from other machines too.
+    pub metrics_unauthenticated: bool,
     pub requirepass: Option<String>,
     /// Who may send `DEBUG`: `no` (nobody), `local` (this machine) or `yes`.
     pub enable_debug_command: String,
@@ -149,6 +156,9 @@ impl Default for Config {
             cluster_secret: None,
             peer_unauthenticated: false,
             protected_mode: true,
+            metrics_port: 0,
+            metrics_bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            metrics_unauthenticated: false,
             requirepass: None,
             enable_debug_command: "no".into(),
             maxclients: 10_000,

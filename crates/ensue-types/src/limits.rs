@@ -145,6 +145,10 @@ pub const READ_MARK_MS: u64 = 2 * READ_TRANSACTION_TIMEOUT_MS;
 pub const REQUEST_TIMEOUT_MS: u64 = 5_000;
 /// Steps of a stream's progress in time that a partition keeps: the latest few seconds one by one, older ones coarsely.
 pub const PROGRESS_STEPS_MAX: usize = 1_024;
+/// How exactly the age of what another datacenter lacks is known, and how many steps of it are kept: after hours
+/// without a link a step is a minute, and a partition keeps a few kilobytes for each datacenter.
+pub const AGE_STEP_US: u64 = 10_000;
+pub const AGE_STEPS_MAX: usize = 256;
 /// Restarts of one read transaction before its client gets an error.
 pub const READ_RESTARTS_MAX: u32 = 16;
 

@@ -21,6 +21,7 @@ use ensue_store::superblock::{Superblock, WITNESS_FORMAT};
 use ensue_store::witness;
 use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Position, Rule};
 use std::collections::VecDeque;
+use std::fmt;
 
 const EVERY_SECOND_US: u64 = 1_000_000;
 /// How often time alone is given a chance to do something.
@@ -55,6 +56,21 @@ pub(crate) struct Persistence {
     room: crate::partition::persistence::space::Room,
     /// There is a witness, which is written over after each sync of the log.
     has_witness: bool,
+    counts: Counts,
+}
+
+/// What was done since the start.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    syncs: u64,
+    checkpoints: u64,
+}
+
+/// Nothing that happens later depends on it, so two nodes that differ in it alone are in the same state.
+impl fmt::Debug for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Counts")
+    }
 }
 
 impl Persistence {
@@ -72,7 +88,13 @@ impl Persistence {
             caught_up: None,
             room: Default::default(),
             has_witness: false,
+            counts: Counts::default(),
         }
+    }
+
+    /// Syncs of the log that were begun, and checkpoints that are durable, since the start.
+    pub(in crate::partition) fn counts(&self) -> (u64, u64) {
+        (self.counts.syncs, self.counts.checkpoints)
     }
 
     /// What recovery has found.
@@ -243,7 +265,10 @@ impl Persistence {
             self.snapshot = Some(SyncSnapshot { end, applied, received, shown });
         }
         match op {
-            Some(op) => cx.disk_ops.push_back(op),
+            Some(op) => {
+                self.counts.syncs += 1;
+                cx.disk_ops.push_back(op);
+            }
             None => self.take_snapshot(others, synced),
         }
     }

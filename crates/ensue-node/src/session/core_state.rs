@@ -19,6 +19,7 @@ use crate::command::events;
 use crate::cpu::CpuReport;
 use crate::links::LinkReport;
 use crate::memory::Memory;
+use crate::observation::Observation;
 use crate::statistics::{self, Rate, Statistics};
 use crate::{NodeConfig, Trace};
 use bytes::Bytes;
@@ -600,6 +601,11 @@ impl CoreState {
     pub(super) fn send(&mut self, to: Address, time: LogicalTime, message: Message) {
         let envelope = Envelope { from: self.address(), to, time, message };
         self.outputs.push_back(SessionOutput::Send(envelope));
+    }
+
+    /// What somebody wanted to see, who is no client.
+    pub(super) fn show(&mut self, session: SessionId, observation: Box<Observation>) {
+        self.output(SessionOutput::Observed { session, observation });
     }
 
     pub(super) fn output(&mut self, output: SessionOutput) {

@@ -82,6 +82,17 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         |c, v| yes_no(&v[0]).map(|y| c.peer_unauthenticated = y),
         |c| said(c.peer_unauthenticated),
     ),
+    word(
+        "metrics-port",
+        |c, v| number(&v[0], 0, 65_535).map(|n| c.metrics_port = n as u16),
+        |c| one(c.metrics_port),
+    ),
+    word("metrics-bind", set_metrics_bind, |c| one(c.metrics_bind)),
+    word(
+        "metrics-unauthenticated",
+        |c, v| yes_no(&v[0]).map(|y| c.metrics_unauthenticated = y),
+        |c| said(c.metrics_unauthenticated),
+    ),
     word("protected-mode", |c, v| yes_no(&v[0]).map(|y| c.protected_mode = y), |c| said(c.protected_mode)),
     Directive {
         name: "requirepass",
@@ -284,6 +295,11 @@ fn set_bind(config: &mut Config, words: &[String]) -> Result<(), String> {
         }
     }
     config.bind = words.to_vec();
+    Ok(())
+}
+
+fn set_metrics_bind(config: &mut Config, words: &[String]) -> Result<(), String> {
+    config.metrics_bind = words[0].parse().map_err(|_| format!("'{}' is no IP address", words[0]))?;
     Ok(())
 }
 

@@ -195,6 +195,7 @@ impl Persistence {
         if durable {
             let place = writer.place();
             self.writer = None;
+            self.counts.checkpoints += 1;
             keyspaces.branching.each_mut().for_each(Branches::note_kept);
             cx.trace(Trace::Checkpointed { partition: cx.id, number: place.number });
             let deleted = cx.journal.on_checkpoint(place.log_start);

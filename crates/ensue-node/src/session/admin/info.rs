@@ -1,7 +1,7 @@
 //! `INFO`: metrics of the datacenter as lines, with the names that existing dashboards and clients look for.
 //!
-//! Metrics arrive summed over all cores and partitions. Those that Redis has a line for stand in its sections; every
-//! other one stands in the section `Ensue` under its own name. Fields that mean nothing here are left out.
+//! Metrics arrive put together over all cores and partitions. Those that Redis has a line for stand in its sections;
+//! every other one stands in the section `Ensue` under its own name. Fields that mean nothing here are left out.
 
 use crate::cpu;
 use crate::links::{self, Linked};
@@ -295,7 +295,10 @@ impl Lines<'_> {
     /// Who is reached, and whether all is as it should be: a datacenter that replicates to nobody serves all the same.
     fn links(&mut self) {
         let topology = &self.config.topology;
-        let shortcomings = links::shortcomings(topology, self.linked, |name| self.metric(name));
+        let shortcomings = {
+            let partitions = usize::from(topology.partitions);
+            links::shortcomings(topology, self.linked, partitions, |name| self.metric(name))
+        };
         for (datacenter, linked) in self.linked {
             let Some(there) = topology.datacenters.get(usize::from(datacenter.0)) else { continue };
             self.line(&format!("ensue_link_{}", there.name), linked.state());
@@ -323,6 +326,7 @@ impl Lines<'_> {
                 || name.starts_with(statistics::COMMAND)
                 || name.starts_with(statistics::ERROR)
                 || name.starts_with(statistics::HISTOGRAM)
+                || name.starts_with(statistics::VISIBLE_AFTER)
                 || matches!(
                     name.as_str(),
                     "connected_clients"
