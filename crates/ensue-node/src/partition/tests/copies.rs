@@ -1,8 +1,9 @@
 //! A copy for an empty directory: what is given, what is taken, and what breaks it off.
 
-use super::PARTITION;
-use super::identity::{answer, asking, introduce, introduction, knowing, sent};
+use super::identity::{answer, asking, introduce, introduction, knowing, partition, sent};
 use super::versions::{OTHER, World, put};
+use super::{PARTITION, config};
+use crate::AppendFsync;
 use crate::partition::Stage;
 use bytes::Bytes;
 use ensue_store::cell::Write;
@@ -221,6 +222,23 @@ fn a_copy_holds_the_image_and_every_row() {
     let again = parts(&mut world, 1, true);
     assert_eq!(again, given[1..]);
     assert_eq!(parts(&mut world, 1, false), []);
+}
+
+/// What a power failure takes from the giver cannot be taken from the copy.
+#[test]
+fn the_last_part_waits_until_the_log_is_synced() {
+    let files = BTreeMap::new();
+    let mut world =
+        World { partition: partition(config(AppendFsync::EverySecond)), now: NOW, files }.started();
+    introduce(&mut world, Introduction { stage: PeerStage::Joining, ..introduction() });
+    world.run("SET a 1");
+    sent(&mut world);
+    world.hear(ELSEWHERE, Message::CopyFetch { copy: 7, part: 0, again: false });
+    world.partition.on_turn_end();
+    let is_last = |message: &Message| matches!(message, Message::Copied { is_last: true, .. });
+    assert!(!sent(&mut world).iter().any(is_last));
+    world.work();
+    assert!(sent(&mut world).iter().any(is_last));
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(super) fn asking(files: Files, seed: u128) -> World {
     World { partition: partition(config), now: NOW, files }.started()
 }
 
-fn partition(config: NodeConfig) -> Partition {
+pub(super) fn partition(config: NodeConfig) -> Partition {
     let protocol = || ensue_protocol::by_name("eventual", Default::default()).expect("it is known");
     let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
     Partition::new(PARTITION, Arc::new(config), protocols, NOW)
