@@ -10,7 +10,8 @@ use ensue_store::cell::Write;
 use ensue_store::disk::FileName;
 use ensue_store::image::{self, PartitionImage, StreamImage};
 use ensue_types::{
-    DatacenterId, DirectoryId, Incarnation, KeyspaceId, LogicalTime, Now, OperationId, Position, Stamp,
+    Breaking, DatacenterId, DirectoryId, Incarnation, KeyspaceId, LogicalTime, Now, OperationId, Position,
+    Rule, Stamp,
 };
 use ensue_wire::{Address, Introduction, Message, PeerStage};
 use std::collections::BTreeMap;
@@ -227,18 +228,20 @@ fn a_copy_holds_the_image_and_every_row() {
 /// What a power failure takes from the giver cannot be taken from the copy.
 #[test]
 fn the_last_part_waits_until_the_log_is_synced() {
-    let files = BTreeMap::new();
-    let mut world =
-        World { partition: partition(config(AppendFsync::EverySecond)), now: NOW, files }.started();
-    introduce(&mut world, Introduction { stage: PeerStage::Joining, ..introduction() });
-    world.run("SET a 1");
-    sent(&mut world);
-    world.hear(ELSEWHERE, Message::CopyFetch { copy: 7, part: 0, again: false });
-    world.partition.on_turn_end();
-    let is_last = |message: &Message| matches!(message, Message::Copied { is_last: true, .. });
-    assert!(!sent(&mut world).iter().any(is_last));
-    world.work();
-    assert!(sent(&mut world).iter().any(is_last));
+    for (broken, is_early) in [(None, false), (Some(Rule::CopyWhatIsDurable), true)] {
+        let _breaking = Breaking::only(broken);
+        let partition = partition(config(AppendFsync::EverySecond));
+        let mut world = World { partition, now: NOW, files: BTreeMap::new() }.started();
+        introduce(&mut world, Introduction { stage: PeerStage::Joining, ..introduction() });
+        world.run("SET a 1");
+        sent(&mut world);
+        world.hear(ELSEWHERE, Message::CopyFetch { copy: 7, part: 0, again: false });
+        world.partition.on_turn_end();
+        let is_last = |message: &Message| matches!(message, Message::Copied { is_last: true, .. });
+        assert_eq!(sent(&mut world).iter().any(is_last), is_early);
+        world.work();
+        assert_eq!(sent(&mut world).iter().any(is_last), !is_early);
+    }
 }
 
 #[test]
@@ -264,20 +267,23 @@ fn only_who_has_lost_its_directory_is_given_a_copy_and_an_unknown_one_is_refused
 
 #[test]
 fn nothing_is_collected_while_a_copy_is_made_and_one_that_nobody_takes_is_given_up() {
-    let mut world = giver();
-    for number in 0..40_000 {
-        world.hear_command(&format!("SET key:{number} 1"));
+    for (broken, is_held) in [(None, true), (Some(Rule::KeepTombstonesForCopies), false)] {
+        let _breaking = Breaking::only(broken);
+        let mut world = giver();
+        for number in 0..40_000 {
+            world.hear_command(&format!("SET key:{number} 1"));
+        }
+        world.work();
+        introduce(&mut world, Introduction { stage: PeerStage::Joining, ..introduction() });
+        sent(&mut world);
+        let given = parts(&mut world, 0, false);
+        assert!(!given.iter().any(|(_, is_last, _)| *is_last), "it takes more than one turn");
+        assert_eq!(world.partition.cx.is_checkpointing(), is_held);
+        world.now.monotonic_us += 31_000_000;
+        world.partition.on_timer(world.now);
+        world.work();
+        assert!(!world.partition.cx.is_checkpointing());
+        world.message(ELSEWHERE, Message::CopyFetch { copy: 7, part: 1, again: false });
+        assert!(sent(&mut world).contains(&Message::CopyRefused { copy: 7, cannot: false }));
     }
-    world.work();
-    introduce(&mut world, Introduction { stage: PeerStage::Joining, ..introduction() });
-    sent(&mut world);
-    let given = parts(&mut world, 0, false);
-    assert!(!given.iter().any(|(_, is_last, _)| *is_last), "it takes more than one turn");
-    assert!(world.partition.cx.is_checkpointing());
-    world.now.monotonic_us += 31_000_000;
-    world.partition.on_timer(world.now);
-    world.work();
-    assert!(!world.partition.cx.is_checkpointing());
-    world.message(ELSEWHERE, Message::CopyFetch { copy: 7, part: 1, again: false });
-    assert!(sent(&mut world).contains(&Message::CopyRefused { copy: 7, cannot: false }));
 }
