@@ -208,11 +208,13 @@ impl Joining {
 
     /// The disk answered.
     pub(in crate::partition) fn on_disk(&mut self, p: &mut Peering<'_>, done: &DiskDone) -> CopyStep {
-        let Some(copying) = &self.copying else { return CopyStep::GoesOn };
-        match p.durability.on_copy_disk(p.cx, done, (copying.directory, copying.incarnation)) {
+        // What a copy that was given up has left to the disk may fail, too.
+        let taking_over = self.copying.as_ref().map(|copying| (copying.directory, copying.incarnation));
+        match p.durability.on_copy_disk(p.cx, done, taking_over.unwrap_or_default()) {
             Copied::GoesOn => CopyStep::GoesOn,
             Copied::Durable => {
-                p.cx.trace(Trace::Copied { partition: p.cx.id, giver: copying.giver });
+                let giver = self.copying.as_ref().map(|copying| copying.giver).unwrap_or_default();
+                p.cx.trace(Trace::Copied { partition: p.cx.id, giver });
                 CopyStep::ReadAnew
             }
             Copied::NoRoom => {

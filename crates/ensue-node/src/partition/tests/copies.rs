@@ -7,7 +7,7 @@ use crate::AppendFsync;
 use crate::partition::Stage;
 use bytes::Bytes;
 use ensue_store::cell::Write;
-use ensue_store::disk::FileName;
+use ensue_store::disk::{DiskDone, FileName};
 use ensue_store::image::{self, PartitionImage, StreamImage};
 use ensue_types::{
     Breaking, DatacenterId, DirectoryId, Incarnation, KeyspaceId, LogicalTime, Now, OperationId, Position,
@@ -147,6 +147,21 @@ fn a_copy_that_breaks_off_leaves_nothing_behind() {
         let is_begun =
             |message: &Message| matches!(message, Message::CopyFetch { copy: other, .. } if *other != copy);
         assert!(sent(&mut world).iter().any(is_begun), "{what}");
+    }
+}
+
+/// Also one whose copy was given up meanwhile.
+#[test]
+fn an_error_of_the_disk_stops_who_takes_a_copy() {
+    for is_given_up in [false, true] {
+        let (mut world, copy) = taking();
+        if is_given_up {
+            world.message(ELSEWHERE, Message::CopyRefused { copy, cannot: false });
+        }
+        let (file, reason) = (Some(FileName::Checkpoint(1)), "input/output error".to_owned());
+        let failed = DiskDone::Failed { op: "append", file, full: false, reason };
+        world.partition.on_disk(world.now, failed);
+        assert!(matches!(world.partition.stage, Stage::Stopped(_)));
     }
 }
 
