@@ -169,6 +169,7 @@ impl Persistence {
         let (end, synced) = (Lsn(cx.journal.log_end()), Lsn(cx.journal.log_synced()));
         let mut slices = SLICES_A_TURN;
         let mut awaits_sync = false;
+        let mut refused = None;
         for (&taker, copy) in &mut self.copies.by_taker {
             while copy.next < copy.taken + WINDOW_PARTS {
                 if copy.parts.get(copy.next).is_some() {
@@ -186,6 +187,7 @@ impl Persistence {
                 } else if cannot_be_copied(cx, keyspaces) {
                     // What came while the rows were walked may be in one partition's copy and not in another one's.
                     refuse(cx, taker, copy.number, true);
+                    refused = Some(taker);
                     break;
                 } else if synced >= copy.walk.end || !Rule::CopyWhatIsDurable.holds() {
                     copy.parts.close();
@@ -195,6 +197,9 @@ impl Persistence {
                     break;
                 }
             }
+        }
+        if let Some(taker) = refused {
+            self.copies.by_taker.remove(&taker);
         }
         cx.note_checkpointing(self.is_walking());
         if awaits_sync {

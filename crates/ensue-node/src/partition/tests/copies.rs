@@ -4,17 +4,18 @@ use super::identity::{answer, asking, introduce, introduction, knowing, partitio
 use super::versions::{OTHER, World, put};
 use super::{PARTITION, config};
 use crate::AppendFsync;
-use crate::partition::Stage;
+use crate::partition::{Partition, Stage};
 use bytes::Bytes;
 use ensue_store::cell::Write;
 use ensue_store::disk::{DiskDone, FileName};
 use ensue_store::image::{self, PartitionImage, StreamImage};
 use ensue_types::{
-    Breaking, DatacenterId, DirectoryId, Incarnation, KeyspaceId, LogicalTime, Now, OperationId, Position,
-    Rule, Stamp,
+    Breaking, CoreId, DatacenterId, DirectoryId, Incarnation, KeyspaceId, LogicalTime, Now, OperationId,
+    Position, Rule, Stamp,
 };
 use ensue_wire::{Address, Introduction, Message, PeerStage};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const ELSEWHERE: Address = Address::Partition { datacenter: OTHER, partition: PARTITION };
 const NOW: Now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
@@ -257,6 +258,26 @@ fn the_last_part_waits_until_the_log_is_synced() {
         world.work();
         assert_eq!(sent(&mut world).iter().any(is_last), !is_early);
     }
+}
+
+/// A transaction that came while the rows were walked may be in one partition's copy and not in another one's.
+#[test]
+fn a_copy_that_cannot_be_ended_is_refused_once() {
+    let mut config = config(AppendFsync::Always);
+    config.topology.partitions = 2;
+    config.topology.datacenters.iter_mut().for_each(|datacenter| datacenter.placement.push(CoreId(0)));
+    let protocol = || ensue_protocol::by_name("eiger", Default::default()).expect("it is known");
+    let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
+    let partition = Partition::new(PARTITION, Arc::new(config), protocols, NOW);
+    let mut world = World { partition, now: NOW, files: BTreeMap::new() }.started();
+    introduce(&mut world, Introduction { stage: PeerStage::Joining, ..introduction() });
+    sent(&mut world);
+    world.hear(ELSEWHERE, Message::CopyFetch { copy: 7, part: 0, again: false });
+    world.hear_command("SET a 1");
+    world.work();
+    world.work();
+    let refused = Message::CopyRefused { copy: 7, cannot: true };
+    assert_eq!(sent(&mut world).iter().filter(|message| **message == refused).count(), 1);
 }
 
 #[test]
