@@ -108,7 +108,6 @@ impl Joining {
             done: 0,
             of: 0,
         };
-        p.durability.begin_copying();
         copying.fetch(p, false);
         self.copying = Some(copying);
     }
@@ -125,6 +124,9 @@ impl Joining {
         let is_next =
             |c: &&mut Copying| c.giver == from && c.number == copy && c.next == part && !c.is_complete;
         let Some(copying) = self.copying.as_mut().filter(is_next) else { return };
+        if part == 0 {
+            p.durability.begin_copying();
+        }
         for item in items {
             if let Err(reason) = copying.take_item(p, item) {
                 p.cx.trace(Trace::Refused { what: reason });
