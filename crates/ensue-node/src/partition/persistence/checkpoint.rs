@@ -123,12 +123,12 @@ impl Persistence {
 }
 
 impl Persistence {
-    /// What stands before the rows, but for what is known of the others' directories.
+    /// What stands before the rows.
     pub(in crate::partition::persistence) fn write_head(
         cx: &Cx,
         others: &Others,
         keyspaces: &mut Keyspaces,
-        transactions: &Transactions,
+        (transactions, peers): (&Transactions, &Peers),
         items: &mut impl Items,
     ) {
         items.item(image::PARTITION, &Persistence::image(cx, others, keyspaces, transactions).encode());
@@ -138,7 +138,8 @@ impl Persistence {
             }
         }
         keyspaces.branching.write_states(items);
-        for record in others.failover.failed.records().chain(others.failover.discarded.records()) {
+        let lasting = others.failover.failed.records().chain(peers.identity.records());
+        for record in lasting.chain(others.failover.discarded.records()) {
             items.item(image::RECORD, &image::record_item(&record));
         }
     }
@@ -234,9 +235,8 @@ impl Persistence {
         let keeps_all = peers.identity.keeps_the_log(&others.failover.failed);
         let Some(start) = cx.journal.checkpoint_start(keeps_all) else { return };
         let mut writer = CheckpointWriter::begin(superblock, start, start);
-        Persistence::write_head(cx, others, keyspaces, transactions, &mut writer);
+        Persistence::write_head(cx, others, keyspaces, (transactions, peers), &mut writer);
         keyspaces.branching.want_no_checkpoint();
-        peers.identity.records().for_each(|record| writer.item(image::RECORD, &image::record_item(&record)));
         let before = std::mem::replace(&mut self.checkpointed_end, Lsn(cx.journal.log_end()));
         // The clock's bound and what is known of the others' time are not in the checkpoint, so they are logged again
         // behind its start: now, because the partition may stop before it logs anything else.

@@ -17,7 +17,6 @@ use crate::partition::transactions::Transactions;
 use bytes::{BufMut, Bytes, BytesMut};
 use ensue_protocol::Protocol;
 use ensue_store::checkpoint::Items;
-use ensue_store::image;
 use ensue_store::log::Lsn;
 use ensue_types::{DatacenterId, Rule};
 use ensue_wire::{Address, Message};
@@ -138,11 +137,7 @@ impl Persistence {
                 return refuse(cx, taker, number, cannot);
             }
             let mut parts = Parts::default();
-            Persistence::write_head(cx, others, keyspaces, transactions, &mut parts);
-            peers
-                .identity
-                .records()
-                .for_each(|record| parts.item(image::RECORD, &image::record_item(&record)));
+            Persistence::write_head(cx, others, keyspaces, (transactions, peers), &mut parts);
             let (walk, asked_us) = (Walk::default(), cx.now.monotonic_us);
             copies.insert(taker, Copy { number, walk, parts, taken: 0, next: 0, asked_us });
             cx.note_checkpointing(self.is_walking());
