@@ -233,23 +233,25 @@ impl Copying {
     fn take_item(&self, p: &mut Peering<'_>, item: &Bytes) -> Result<(), &'static str> {
         let Some(&kind) = item.first() else { return Err("an item of a copy without a kind") };
         let bytes = item.slice(1..);
-        image::check_item(kind, &bytes).map_err(|_| "an item of a copy that cannot be read")?;
+        let unreadable = |_| "an item of a copy that cannot be read";
         match kind {
             image::PARTITION => {
-                let image =
-                    PartitionImage::decode(&bytes).map_err(|_| "a copy's image that cannot be read")?;
+                let image = PartitionImage::decode(&bytes).map_err(unreadable)?;
                 let image = self.as_own(image, p.cx.datacenter)?;
                 p.durability.copy_item(p.cx, kind, &image.encode());
             }
-            image::RECORD => match layout::decode_record(&bytes) {
-                Ok(Record::Peer { datacenter, .. }) if datacenter == p.cx.datacenter => {}
-                Ok(Record::Peer { datacenter, directory, .. }) => {
+            image::RECORD => match layout::decode_record(&bytes).map_err(unreadable)? {
+                Record::Peer { datacenter, .. } if datacenter == p.cx.datacenter => {}
+                Record::Peer { datacenter, directory, .. } => {
                     let record = Record::Peer { datacenter, directory, last: LogicalTime::ZERO };
                     p.durability.copy_item(p.cx, kind, &image::record_item(&record));
                 }
                 _ => p.durability.copy_item(p.cx, kind, &bytes),
             },
-            _ => p.durability.copy_item(p.cx, kind, &bytes),
+            _ => {
+                image::check_item(kind, &bytes).map_err(unreadable)?;
+                p.durability.copy_item(p.cx, kind, &bytes);
+            }
         }
         Ok(())
     }
