@@ -6,7 +6,6 @@
 
 use ensue_types::{Now, Position, limits};
 use std::collections::VecDeque;
-use std::fmt;
 
 /// The steps of one stream that somebody does not have yet.
 #[derive(Clone, Default)]
@@ -14,13 +13,6 @@ pub(in crate::partition) struct Ages {
     /// The last place of a step, and when its first one came. Both rise.
     steps: VecDeque<(Position, u64)>,
     latest: Position,
-}
-
-/// Nothing that happens later depends on it, so two nodes that differ in it alone are in the same state.
-impl fmt::Debug for Ages {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Ages")
-    }
 }
 
 impl Ages {

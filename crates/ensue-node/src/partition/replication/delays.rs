@@ -5,7 +5,6 @@
 use crate::statistics::VISIBLE_AFTER;
 use ensue_types::{DatacenterId, LogicalTime, Now};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// Entries by the least power of two that has as many milliseconds as they took; the last one has the rest.
 const POWERS: usize = 18;
@@ -22,13 +21,6 @@ struct Counts {
 #[derive(Clone, Default)]
 pub(in crate::partition) struct Delays {
     counts: BTreeMap<DatacenterId, Counts>,
-}
-
-/// Nothing that happens later depends on it, so two nodes that differ in it alone are in the same state.
-impl fmt::Debug for Delays {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Delays")
-    }
 }
 
 impl Delays {
