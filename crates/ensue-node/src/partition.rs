@@ -35,7 +35,7 @@ use crate::config::{AppendFsync, NodeConfig};
 use crate::trace::Trace;
 use cx::Cx;
 pub use cx::Protocols;
-use ensue_store::disk::{DiskDone, FileName};
+use ensue_store::disk::{DiskDone, FileName, failure_words};
 use ensue_store::recovery::Finish;
 use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, Rule};
 use ensue_wire::{Address, Envelope, Message};
@@ -426,8 +426,7 @@ impl Partition {
                 self.on_log_synced(file);
             }
             DiskDone::Failed { op, file, reason, .. } => {
-                let file = file.map(|file| file.to_string()).unwrap_or_default();
-                return self.stop(format!("{op} of {file} failed: {reason}"));
+                return self.stop(failure_words(op, file, &reason));
             }
             DiskDone::Appended { file: file @ FileName::Segment(_) } => {
                 self.durability.on_log_written(&mut self.cx, &mut self.others, &self.transactions, file)

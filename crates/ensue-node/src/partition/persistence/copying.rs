@@ -7,7 +7,7 @@
 use super::Persistence;
 use crate::partition::cx::Cx;
 use ensue_store::checkpoint::{CheckpointWriter, Items};
-use ensue_store::disk::{DiskDone, FileName};
+use ensue_store::disk::{DiskDone, FileName, failure_words};
 use ensue_store::log::Lsn;
 use ensue_types::{DirectoryId, Incarnation};
 
@@ -72,8 +72,7 @@ impl Persistence {
                 return Copied::NoRoom;
             }
             DiskDone::Failed { op, file, reason, .. } => {
-                let file = file.map(|file| file.to_string()).unwrap_or_default();
-                return Copied::Failed(format!("{op} of {file} failed: {reason}"));
+                return Copied::Failed(failure_words(op, *file, reason));
             }
             _ => {}
         }
