@@ -44,7 +44,7 @@ pub(crate) struct Persistence {
     /// Checkpoints that are sent to datacenters whose directory is empty.
     copies: copies::Copies,
     /// The checkpoint that another datacenter sends to this empty directory.
-    copying: Option<CheckpointWriter>,
+    copying: Option<copying::CopyWriter>,
     checkpointed_end: Lsn,
     snapshot: Option<SyncSnapshot>,
     next_sync_us: u64,

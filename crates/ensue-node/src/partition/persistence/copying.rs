@@ -7,7 +7,7 @@
 use super::Persistence;
 use crate::partition::cx::Cx;
 use ensue_store::checkpoint::{CheckpointWriter, Items};
-use ensue_store::disk::{DiskDone, FileName, failure_words};
+use ensue_store::disk::{DiskDone, DiskOp, FileName, failure_words};
 use ensue_store::log::Lsn;
 use ensue_types::{DirectoryId, Incarnation};
 
@@ -25,37 +25,58 @@ pub(in crate::partition) enum Copied {
     Failed(String),
 }
 
+/// Appends that the disk may owe before no further part is asked for: each has a block or more.
+const UNANSWERED_MAX: usize = 16;
+
+/// The checkpoint that is written.
+#[derive(Clone, Debug)]
+pub(in crate::partition::persistence) struct CopyWriter {
+    writer: CheckpointWriter,
+    /// Appends that the disk has not answered.
+    unanswered: usize,
+}
+
+impl CopyWriter {
+    fn hand_on(&mut self, cx: &mut Cx) {
+        while let Some(op) = self.writer.take_op() {
+            self.unanswered += usize::from(matches!(op, DiskOp::Append { .. }));
+            cx.disk_ops.push_back(op);
+        }
+    }
+}
+
 impl Persistence {
     /// Begins to write what another datacenter sends.
     pub(in crate::partition) fn begin_copying(&mut self) {
-        self.copying = self
-            .superblock
-            .as_ref()
-            .map(|superblock| CheckpointWriter::begin(superblock, LOG_START, LOG_START));
+        self.copying = self.superblock.as_ref().map(|superblock| {
+            let writer = CheckpointWriter::begin(superblock, LOG_START, LOG_START);
+            CopyWriter { writer, unanswered: 0 }
+        });
+    }
+
+    /// Whether the disk has kept up with what came of a copy: what waits for it is in memory.
+    pub(in crate::partition) fn keeps_up_with_the_copy(&self) -> bool {
+        self.copying.as_ref().is_none_or(|copying| copying.unanswered <= UNANSWERED_MAX)
     }
 
     /// An item came.
     pub(in crate::partition) fn copy_item(&mut self, cx: &mut Cx, kind: u8, bytes: &[u8]) {
-        let Some(writer) = &mut self.copying else { return };
-        writer.item(kind, bytes);
-        while let Some(op) = writer.take_op() {
-            cx.disk_ops.push_back(op);
-        }
+        let Some(copying) = &mut self.copying else { return };
+        copying.writer.item(kind, bytes);
+        copying.hand_on(cx);
     }
 
     /// Everything came.
     pub(in crate::partition) fn finish_copying(&mut self, cx: &mut Cx) {
-        let Some(writer) = &mut self.copying else { return };
-        writer.finish(LOG_START);
-        while let Some(op) = writer.take_op() {
-            cx.disk_ops.push_back(op);
-        }
+        let Some(copying) = &mut self.copying else { return };
+        copying.writer.finish(LOG_START);
+        copying.hand_on(cx);
     }
 
     /// The copy will not be whole: what was written of it goes.
     pub(in crate::partition) fn give_up_copying(&mut self, cx: &mut Cx) {
-        if let (Some(writer), Some(superblock)) = (self.copying.take(), &mut self.superblock) {
-            cx.disk_ops.push_back(writer.give_up(superblock));
+        if let (Some(copying), Some(superblock)) = (self.copying.take(), &mut self.superblock) {
+            cx.disk_ops.push_back(copying.writer.give_up(superblock));
         }
     }
 
@@ -76,7 +97,7 @@ impl Persistence {
             }
             _ => {}
         }
-        let (Some(writer), Some(superblock)) = (&mut self.copying, &mut self.superblock) else {
+        let (Some(copying), Some(superblock)) = (&mut self.copying, &mut self.superblock) else {
             return Copied::GoesOn;
         };
         if matches!(done, DiskDone::Synced { file: FileName::Checkpoint(_) }) {
@@ -84,10 +105,12 @@ impl Persistence {
             superblock.incarnation = superblock.incarnation.max(incarnation);
             let _ = superblock.mark_filling(directory, cx.config.boot_id);
         }
-        let is_durable = writer.on_done(done, superblock);
-        while let Some(op) = writer.take_op() {
-            cx.disk_ops.push_back(op);
+        if matches!(done, DiskDone::Appended { file: FileName::Checkpoint(_) }) {
+            // One that was given up may have left answers of its own.
+            copying.unanswered = copying.unanswered.saturating_sub(1);
         }
+        let is_durable = copying.writer.on_done(done, superblock);
+        copying.hand_on(cx);
         if is_durable { Copied::Durable } else { Copied::GoesOn }
     }
 }

@@ -43,6 +43,8 @@ pub(in crate::partition) struct Copying {
     /// The part that comes next.
     next: u64,
     is_complete: bool,
+    /// The next part is not asked for before the disk has kept up.
+    waits_for_disk: bool,
     /// Every datacenter has the own stream up to here.
     own: Position,
     /// The last incarnation of the own stream that anybody has met.
@@ -102,6 +104,7 @@ impl Joining {
             number: p.cx.number(),
             next: 0,
             is_complete: false,
+            waits_for_disk: false,
             own,
             incarnation: received.max().unwrap_or_default().incarnation(),
             heard_us: p.cx.now.monotonic_us,
@@ -151,7 +154,8 @@ impl Joining {
                 p.durability.copy_item(p.cx, image::RECORD, &image::record_item(&record));
                 p.durability.finish_copying(p.cx);
             }
-            false => copying.fetch(p, false),
+            false if p.durability.keeps_up_with_the_copy() => copying.fetch(p, false),
+            false => copying.waits_for_disk = true,
         }
     }
 
@@ -190,6 +194,7 @@ impl Joining {
         }
         let is_over = |copying: &Copying| {
             !copying.is_complete
+                && !copying.waits_for_disk
                 && (now_us.saturating_sub(copying.heard_us) > PATIENCE_US
                     || is_given_up(self.without, copying.giver))
         };
@@ -197,6 +202,16 @@ impl Joining {
             self.give_up_copy(p);
         }
         p.request_introductions();
+    }
+
+    /// Asks for the part that waited for the disk, if that has kept up.
+    fn fetch_when_written(&mut self, p: &mut Peering<'_>) {
+        let has_room = p.durability.keeps_up_with_the_copy();
+        if let Some(copying) = self.copying.as_mut().filter(|copying| copying.waits_for_disk && has_room) {
+            copying.waits_for_disk = false;
+            copying.heard_us = p.cx.now.monotonic_us;
+            copying.fetch(p, false);
+        }
     }
 
     fn give_up_copy(&mut self, p: &mut Peering<'_>) {
@@ -213,7 +228,10 @@ impl Joining {
         // What a copy that was given up has left to the disk may fail, too.
         let taking_over = self.copying.as_ref().map(|copying| (copying.directory, copying.incarnation));
         match p.durability.on_copy_disk(p.cx, done, taking_over.unwrap_or_default()) {
-            Copied::GoesOn => CopyStep::GoesOn,
+            Copied::GoesOn => {
+                self.fetch_when_written(p);
+                CopyStep::GoesOn
+            }
             Copied::Durable => {
                 let giver = self.copying.as_ref().map(|copying| copying.giver).unwrap_or_default();
                 p.cx.trace(Trace::Copied { partition: p.cx.id, giver });

@@ -151,6 +151,20 @@ fn a_copy_that_breaks_off_leaves_nothing_behind() {
     }
 }
 
+/// What waits for the disk is in memory.
+#[test]
+fn a_part_is_not_asked_for_before_the_disk_has_kept_up() {
+    let (mut world, copy) = taking();
+    let large = item(image::BRANCH_KEY, &vec![0; ensue_store::checkpoint::BLOCK_BYTES]);
+    world.hear(ELSEWHERE, copied(copy, 0, false, vec![image(4)]));
+    sent(&mut world);
+    world.hear(ELSEWHERE, copied(copy, 1, false, vec![large; 20]));
+    let next = Message::CopyFetch { copy, part: 2, again: false };
+    assert!(!sent(&mut world).contains(&next));
+    world.work();
+    assert!(sent(&mut world).contains(&next));
+}
+
 /// Also one whose copy was given up meanwhile.
 #[test]
 fn an_error_of_the_disk_stops_who_takes_a_copy() {
