@@ -67,13 +67,18 @@ def both_show(pair, sides, key, expected):
         wait_until(lambda: client.get(key) == expected, 10, f"{key} is {expected!r}")  # noqa: B023
 
 
+def set_on_both(sides, key, values):
+    """Each side has its own value while they do not hear of each other."""
+    for client, value in zip(sides, values, strict=True):
+        client.set(key, value)
+        assert client.get(key) == value
+
+
 @pytest.mark.parametrize("name", HANDLERS)
 def test_a_handler_makes_one_value_of_both(pair, sides, name):
     handler, values, expected = HANDLERS[name]
     key = f"{name}:1"
-    for client, value in zip(sides, values, strict=True):
-        client.set(key, value)
-        assert client.get(key) == value
+    set_on_both(sides, key, values)
     both_show(pair, sides, key, expected)
     for client in sides:
         lines = beside(client, key)
@@ -91,9 +96,7 @@ def test_a_handler_makes_one_value_of_both(pair, sides, name):
 def test_a_lua_text_makes_one_value_of_both(pair, sides, name):
     values, expected = EXAMPLES[name]
     key = f"{name}:1"
-    for client, value in zip(sides, values, strict=True):
-        client.set(key, value)
-        assert client.get(key) == value
+    set_on_both(sides, key, values)
     both_show(pair, sides, key, expected)
     for client in sides:
         assert {line["handler"] for line in beside(client, key)} == {f"lua {name}.lua"}
