@@ -28,11 +28,11 @@ pub enum Trace {
     /// An earlier directory was lost: all that it held is taken from the other datacenters.
     Rejoining { partition: PartitionId },
     /// An earlier directory was lost, and logs lack some of what it held: a copy of another datacenter's is taken.
-    CopyBegun { partition: PartitionId, giver: DatacenterId },
+    CopyBegun { partition: PartitionId, donor: DatacenterId },
     /// The copy broke off, and nothing of it is kept.
-    CopyGivenUp { partition: PartitionId, giver: DatacenterId },
+    CopyGivenUp { partition: PartitionId, donor: DatacenterId },
     /// The directory holds the copy.
-    Copied { partition: PartitionId, giver: DatacenterId },
+    Copied { partition: PartitionId, donor: DatacenterId },
     /// Nothing is exchanged with a datacenter any more: something about it is wrong.
     PeerRefused { partition: PartitionId, datacenter: DatacenterId, reason: String },
     /// A refused datacenter has introduced itself in order, or an operator wants it looked at again.

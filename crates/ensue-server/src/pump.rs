@@ -399,19 +399,19 @@ impl Pump {
                     "{core}: partition {partition} has lost its directory and takes everything from the other datacenters"
                 ));
             }
-            Trace::CopyBegun { partition, giver } => {
+            Trace::CopyBegun { partition, donor } => {
                 log::warning(format_args!(
-                    "{core}: partition {partition} has lost its directory, and the logs of the other datacenters begin                      later: it takes a copy of what {giver} holds"
+                    "{core}: partition {partition} has lost its directory, and the logs of the other datacenters begin                      later: it takes a copy of what {donor} holds"
                 ));
             }
-            Trace::CopyGivenUp { partition, giver } => {
+            Trace::CopyGivenUp { partition, donor } => {
                 log::warning(format_args!(
-                    "{core}: the copy of {giver}'s partition {partition} broke off: another one is begun"
+                    "{core}: the copy of {donor}'s partition {partition} broke off: another one is begun"
                 ));
             }
-            Trace::Copied { partition, giver } => {
+            Trace::Copied { partition, donor } => {
                 log::notice(format_args!(
-                    "{core}: partition {partition} holds a copy of what {giver} held, and takes what followed"
+                    "{core}: partition {partition} holds a copy of what {donor} held, and takes what followed"
                 ));
             }
             Trace::PeerRefused { partition, datacenter, reason } => {

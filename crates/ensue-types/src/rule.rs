@@ -157,7 +157,7 @@ rules! {
     HearAllBeforePromising,
     /// What a datacenter requests or claims without ground ends the exchange with it, and stops nobody else.
     RefuseThePeerAlone,
-    /// The last part of a copy for an empty directory leaves when the giver's log is durable up to all that it holds.
+    /// The last part of a copy for an empty directory leaves when the donor's log is durable up to all that it holds.
     CopyWhatIsDurable,
     /// While a copy is made, nothing is collected of what it may bring again.
     KeepTombstonesForCopies,

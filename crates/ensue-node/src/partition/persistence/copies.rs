@@ -22,7 +22,7 @@ use ensue_types::{DatacenterId, Rule};
 use ensue_wire::{Address, Message};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Parts that are sent ahead of what the taker has said to have.
+/// Parts that are sent ahead of what the joiner has said to have.
 const WINDOW_PARTS: u64 = 16;
 /// Slices of rows that one turn makes into parts, for all copies together.
 const SLICES_A_TURN: usize = 4;
@@ -34,7 +34,7 @@ const IDLE_US: u64 = 30_000_000;
 /// The copies under way, by who takes them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copies {
-    by_taker: BTreeMap<DatacenterId, Copy>,
+    by_joiner: BTreeMap<DatacenterId, Copy>,
 }
 
 #[derive(Clone, Debug)]
@@ -42,14 +42,14 @@ struct Copy {
     number: u64,
     walk: Walk,
     parts: Parts,
-    /// The parts before this one are with the taker.
+    /// The parts before this one are with the joiner.
     taken: u64,
     /// The next part to be sent.
     next: u64,
     asked_us: u64,
 }
 
-/// Parts that the taker may not have yet.
+/// Parts that the joiner may not have yet.
 #[derive(Clone, Debug, Default)]
 struct Parts {
     first: u64,
@@ -106,8 +106,8 @@ fn cannot_be_copied(cx: &Cx, keyspaces: &Keyspaces) -> bool {
             && rows.any(|(rows, protocol)| rows.rows_count() > 0 && spans(protocol.as_ref()))
 }
 
-fn refuse(cx: &mut Cx, taker: DatacenterId, copy: u64, cannot: bool) {
-    let to = Address::Partition { datacenter: taker, partition: cx.id };
+fn refuse(cx: &mut Cx, joiner: DatacenterId, copy: u64, cannot: bool) {
+    let to = Address::Partition { datacenter: joiner, partition: cx.id };
     cx.send(to, Message::CopyRefused { copy, cannot });
 }
 
@@ -115,7 +115,7 @@ impl Persistence {
     /// Whether rows are being written aside, for a checkpoint or a copy.
     pub(in crate::partition) fn is_walking(&self) -> bool {
         self.writer.as_ref().is_some_and(|(_, walk)| !walk.done)
-            || self.copies.by_taker.values().any(|copy| !copy.walk.done)
+            || self.copies.by_joiner.values().any(|copy| !copy.walk.done)
                 && Rule::KeepTombstonesForCopies.holds()
     }
 
@@ -124,25 +124,25 @@ impl Persistence {
         &mut self,
         (cx, others, keyspaces): (&mut Cx, &Others, &mut Keyspaces),
         (transactions, peers): (&Transactions, &Peers),
-        taker: DatacenterId,
+        joiner: DatacenterId,
         (number, part, again): (u64, u64, bool),
     ) {
-        let copies = &mut self.copies.by_taker;
-        let is_known = copies.get(&taker).is_some_and(|copy| copy.number == number);
+        let copies = &mut self.copies.by_joiner;
+        let is_known = copies.get(&joiner).is_some_and(|copy| copy.number == number);
         if !is_known {
-            copies.remove(&taker);
+            copies.remove(&joiner);
             let cannot = cannot_be_copied(cx, keyspaces);
-            if cannot || part > 0 || others.is_catching_up() || !peers.identity.is_recovering(taker) {
+            if cannot || part > 0 || others.is_catching_up() || !peers.identity.is_recovering(joiner) {
                 cx.note_checkpointing(self.is_walking());
-                return refuse(cx, taker, number, cannot);
+                return refuse(cx, joiner, number, cannot);
             }
             let mut parts = Parts::default();
             Persistence::write_head(cx, others, keyspaces, (transactions, peers), &mut parts);
             let (walk, asked_us) = (Walk::default(), cx.now.monotonic_us);
-            copies.insert(taker, Copy { number, walk, parts, taken: 0, next: 0, asked_us });
+            copies.insert(joiner, Copy { number, walk, parts, taken: 0, next: 0, asked_us });
             cx.note_checkpointing(self.is_walking());
         }
-        let Some(copy) = self.copies.by_taker.get_mut(&taker) else { return };
+        let Some(copy) = self.copies.by_joiner.get_mut(&joiner) else { return };
         copy.asked_us = cx.now.monotonic_us;
         copy.taken = part.clamp(copy.taken, copy.next.max(copy.taken));
         copy.parts.forget_before(copy.taken);
@@ -151,38 +151,38 @@ impl Persistence {
         }
     }
 
-    /// Makes the next parts, and sends what takers have room for.
+    /// Makes the next parts, and sends what joiners have room for.
     pub(in crate::partition::persistence) fn continue_copies(
         &mut self,
         cx: &mut Cx,
         others: &mut Others,
         keyspaces: &Keyspaces,
     ) {
-        if self.copies.by_taker.is_empty() {
+        if self.copies.by_joiner.is_empty() {
             return;
         }
         let (end, synced) = (Lsn(cx.journal.log_end()), Lsn(cx.journal.log_synced()));
         let mut slices = SLICES_A_TURN;
         let mut awaits_sync = false;
         let mut refused = None;
-        for (&taker, copy) in &mut self.copies.by_taker {
+        for (&joiner, copy) in &mut self.copies.by_joiner {
             while copy.next < copy.taken + WINDOW_PARTS {
                 if copy.parts.get(copy.next).is_some() {
-                    copy.send_next(cx, taker, keyspaces);
+                    copy.send_next(cx, joiner, keyspaces);
                 } else if copy.parts.is_complete || !copy.walk.done && slices == 0 {
                     break;
                 } else if !copy.walk.done {
                     slices -= 1;
                     copy.walk.write_slice(keyspaces, &mut copy.parts);
                     copy.walk.end = end;
-                    // Also an empty one: the taker's answer is what goes on with the walk.
+                    // Also an empty one: the joiner's answer is what goes on with the walk.
                     if !copy.walk.done {
                         copy.parts.close();
                     }
                 } else if cannot_be_copied(cx, keyspaces) {
                     // What came while the rows were walked may be in one partition's copy and not in another one's.
-                    refuse(cx, taker, copy.number, true);
-                    refused = Some(taker);
+                    refuse(cx, joiner, copy.number, true);
+                    refused = Some(joiner);
                     break;
                 } else if synced >= copy.walk.end || !Rule::CopyWhatIsDurable.holds() {
                     copy.parts.close();
@@ -193,8 +193,8 @@ impl Persistence {
                 }
             }
         }
-        if let Some(taker) = refused {
-            self.copies.by_taker.remove(&taker);
+        if let Some(joiner) = refused {
+            self.copies.by_joiner.remove(&joiner);
         }
         cx.note_checkpointing(self.is_walking());
         if awaits_sync {
@@ -205,19 +205,19 @@ impl Persistence {
     /// Gives up copies that nobody takes any more.
     pub(in crate::partition::persistence) fn give_up_idle_copies(&mut self, cx: &mut Cx) {
         let now_us = cx.now.monotonic_us;
-        self.copies.by_taker.retain(|_, copy| now_us.saturating_sub(copy.asked_us) < IDLE_US);
+        self.copies.by_joiner.retain(|_, copy| now_us.saturating_sub(copy.asked_us) < IDLE_US);
         cx.note_checkpointing(self.is_walking());
     }
 }
 
 impl Copy {
-    fn send_next(&mut self, cx: &mut Cx, taker: DatacenterId, keyspaces: &Keyspaces) {
+    fn send_next(&mut self, cx: &mut Cx, joiner: DatacenterId, keyspaces: &Keyspaces) {
         let (copy, part) = (self.number, self.next);
         let Some(items) = self.parts.get(part).cloned() else { return };
         let is_last = self.parts.is_last(part);
         let (done, of) = self.walk.progress(keyspaces);
         self.next += 1;
-        let to = Address::Partition { datacenter: taker, partition: cx.id };
+        let to = Address::Partition { datacenter: joiner, partition: cx.id };
         cx.send(to, Message::Copied { copy, part, is_last, done, of, items });
     }
 }

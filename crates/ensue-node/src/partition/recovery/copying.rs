@@ -1,12 +1,12 @@
 //! A partition with an empty directory takes a copy of what another datacenter holds.
 //!
-//! The giver's checkpoint is rewritten as this datacenter's own would be after a start that had lost its end:
+//! The donor's checkpoint is rewritten as this datacenter's own would be after a start that had lost its end:
 //!
 //! - Its own stream ends where every other datacenter has it; what only some have beyond is taken back as after any
 //!   lost tail.
-//! - The giver's stream was received up to where the giver had come, and each third one up to where the giver had
+//! - The donor's stream was received up to where the donor had come, and each third one up to where the donor had
 //!   applied all of it. What it had applied beyond is received once more, and merging it again does no harm.
-//! - The others' directories are those that the giver knows, and its own. The time of the last entry of a stream is not
+//! - The others' directories are those that the donor knows, and its own. The time of the last entry of a stream is not
 //!   known (`LogicalTime::ZERO`) until the next one comes.
 //!
 //! The items go to the disk as they come (`persistence::copying`), and are read when all have: a copy that breaks off
@@ -26,15 +26,15 @@ use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Position}
 use ensue_wire::{Address, Introduction, Message, PeerStage};
 use std::collections::BTreeMap;
 
-/// Without a part for so long, another giver is tried.
+/// Without a part for so long, another donor is tried.
 const PATIENCE_US: u64 = 10_000_000;
 
 /// A copy under way.
 #[derive(Clone, Debug)]
 pub(in crate::partition) struct Copying {
-    giver: DatacenterId,
-    /// The giver's directory.
-    giver_directory: DirectoryId,
+    donor: DatacenterId,
+    /// The donor's directory.
+    donor_directory: DirectoryId,
     /// The directory that was lost.
     directory: DirectoryId,
     /// What is said if there can be no copy.
@@ -69,12 +69,12 @@ impl Copying {
         format!(
             "LOADING partition {} lost its directory and takes a copy of {}'s: {percent} %",
             p.cx.id,
-            p.cx.name_of(self.giver)
+            p.cx.name_of(self.donor)
         )
     }
 
     fn fetch(&self, p: &mut Peering<'_>, again: bool) {
-        let to = Address::Partition { datacenter: self.giver, partition: p.cx.id };
+        let to = Address::Partition { datacenter: self.donor, partition: p.cx.id };
         p.cx.send(to, Message::CopyFetch { copy: self.number, part: self.next, again });
     }
 }
@@ -90,15 +90,15 @@ impl Joining {
     ) {
         let serving = answers.iter().filter(|(_, introduction)| introduction.stage == PeerStage::Serving);
         let failures = |datacenter: &DatacenterId| self.failed_copies.get(datacenter).copied().unwrap_or(0);
-        let giver = serving.min_by_key(|(datacenter, introduction)| {
+        let donor = serving.min_by_key(|(datacenter, introduction)| {
             (failures(datacenter), std::cmp::Reverse(introduction.received), *datacenter)
         });
-        let Some((giver, introduction)) = giver else { return };
+        let Some((donor, introduction)) = donor else { return };
         let received = answers.iter().map(|(_, introduction)| introduction.received);
         let own = received.clone().min().unwrap_or_default();
         let copying = Copying {
-            giver: *giver,
-            giver_directory: introduction.directory,
+            donor: *donor,
+            donor_directory: introduction.directory,
             directory,
             otherwise,
             number: p.cx.number(),
@@ -125,7 +125,7 @@ impl Joining {
         items: &[Bytes],
     ) {
         let is_next =
-            |c: &&mut Copying| c.giver == from && c.number == copy && c.next == part && !c.is_complete;
+            |c: &&mut Copying| c.donor == from && c.number == copy && c.next == part && !c.is_complete;
         let Some(copying) = self.copying.as_mut().filter(is_next) else { return };
         if part == 0 {
             p.durability.begin_copying();
@@ -138,7 +138,7 @@ impl Joining {
         }
         if part == 0 {
             self.refusal = None;
-            p.cx.trace(Trace::CopyBegun { partition: p.cx.id, giver: copying.giver });
+            p.cx.trace(Trace::CopyBegun { partition: p.cx.id, donor: copying.donor });
         }
         copying.next += 1;
         copying.heard_us = p.cx.now.monotonic_us;
@@ -147,8 +147,8 @@ impl Joining {
         match is_last {
             true => {
                 let record = Record::Peer {
-                    datacenter: copying.giver,
-                    directory: copying.giver_directory,
+                    datacenter: copying.donor,
+                    directory: copying.donor_directory,
                     last: LogicalTime::ZERO,
                 };
                 p.durability.copy_item(p.cx, image::RECORD, &image::record_item(&record));
@@ -159,7 +159,7 @@ impl Joining {
         }
     }
 
-    /// The giver makes no such copy, or no longer.
+    /// The donor makes no such copy, or no longer.
     pub(in crate::partition) fn on_copy_refused(
         &mut self,
         p: &mut Peering<'_>,
@@ -167,7 +167,7 @@ impl Joining {
         copy: u64,
         cannot: bool,
     ) {
-        let is_of = |copying: &&Copying| copying.giver == from && copying.number == copy;
+        let is_of = |copying: &&Copying| copying.donor == from && copying.number == copy;
         let Some(copying) = self.copying.as_ref().filter(is_of) else { return };
         if cannot {
             let reason = copying.otherwise.clone();
@@ -180,13 +180,13 @@ impl Joining {
     pub(in crate::partition) fn on_link_up(&self, p: &mut Peering<'_>, datacenter: DatacenterId) {
         p.introduce(datacenter, true);
         let copying =
-            self.copying.as_ref().filter(|copying| copying.giver == datacenter && !copying.is_complete);
+            self.copying.as_ref().filter(|copying| copying.donor == datacenter && !copying.is_complete);
         if let Some(copying) = copying {
             copying.fetch(p, true);
         }
     }
 
-    /// Asks everybody again, and gives up a copy whose giver has been silent for too long, or is dead.
+    /// Asks everybody again, and gives up a copy whose donor has been silent for too long, or is dead.
     pub(in crate::partition) fn on_timer(&mut self, p: &mut Peering<'_>) {
         let now_us = p.cx.now.monotonic_us;
         if now_us < p.peers.identity.next_request_us() {
@@ -196,7 +196,7 @@ impl Joining {
             !copying.is_complete
                 && !copying.waits_for_disk
                 && (now_us.saturating_sub(copying.heard_us) > PATIENCE_US
-                    || is_given_up(self.without, copying.giver))
+                    || is_given_up(self.without, copying.donor))
         };
         if self.copying.as_ref().is_some_and(is_over) {
             self.give_up_copy(p);
@@ -216,10 +216,10 @@ impl Joining {
 
     fn give_up_copy(&mut self, p: &mut Peering<'_>) {
         let Some(copying) = self.copying.take() else { return };
-        *self.failed_copies.entry(copying.giver).or_default() += 1;
+        *self.failed_copies.entry(copying.donor).or_default() += 1;
         p.durability.give_up_copying(p.cx);
         if copying.next > 0 {
-            p.cx.trace(Trace::CopyGivenUp { partition: p.cx.id, giver: copying.giver });
+            p.cx.trace(Trace::CopyGivenUp { partition: p.cx.id, donor: copying.donor });
         }
     }
 
@@ -233,8 +233,8 @@ impl Joining {
                 CopyStep::GoesOn
             }
             Copied::Durable => {
-                let giver = self.copying.as_ref().map(|copying| copying.giver).unwrap_or_default();
-                p.cx.trace(Trace::Copied { partition: p.cx.id, giver });
+                let donor = self.copying.as_ref().map(|copying| copying.donor).unwrap_or_default();
+                p.cx.trace(Trace::Copied { partition: p.cx.id, donor });
                 CopyStep::ReadAnew
             }
             Copied::NoRoom => {
@@ -274,12 +274,12 @@ impl Copying {
         Ok(())
     }
 
-    /// The giver's image, as this datacenter's would be.
+    /// The donor's image, as this datacenter's would be.
     fn as_own(&self, image: PartitionImage, own: DatacenterId) -> Result<PartitionImage, &'static str> {
         let streams: BTreeMap<DatacenterId, StreamImage> =
             image.streams.into_iter().map(|stream| (stream.datacenter, stream)).collect();
         let has_all = streams.get(&own).is_some_and(|stream| stream.watermark >= self.own);
-        if !has_all || !streams.contains_key(&self.giver) {
+        if !has_all || !streams.contains_key(&self.donor) {
             return Err("a copy of a datacenter that lacks what all have received");
         }
         let as_own = |stream: StreamImage| match stream.datacenter == own {

@@ -46,7 +46,7 @@ fn item(kind: u8, bytes: &[u8]) -> Bytes {
     [&[kind], bytes].concat().into()
 }
 
-/// The image of a giver that has applied so much of the lost stream, and 9 of its own.
+/// The image of a donor that has applied so much of the lost stream, and 9 of its own.
 fn image(applied: u64) -> Bytes {
     let stream = |datacenter, watermark: u64| StreamImage {
         datacenter,
@@ -96,14 +96,14 @@ fn a_copy_is_read_as_an_old_copy_of_the_lost_directory() {
     for mut world in [world, World::under("eventual", files, NOW, u64::MAX).started()] {
         assert!(matches!(world.partition.stage, Stage::RecoveringTail(_)), "also after another start");
         assert_eq!(world.partition.peers.identity.own(), LOST);
-        // All have the own stream up to 3: what the giver has beyond is taken back.
+        // All have the own stream up to 3: what the donor has beyond is taken back.
         assert_eq!(world.partition.cx.position, Position(3));
         let others = &world.partition.others.replication;
         assert_eq!((others.received(OTHER), others.applied_through(OTHER)), (Position(9), Position(9)));
         assert_eq!(world.partition.transactions.begun(), 0);
         // Another datacenter that loses its directory is not promised what only the copy holds.
         assert!(!world.partition.cx.journal.is_whole());
-        // The giver's directory is known, and nothing is claimed of the last entry of its stream.
+        // The donor's directory is known, and nothing is claimed of the last entry of its stream.
         assert_eq!(world.partition.peers.identity.known(OTHER), introduction().directory);
         assert_eq!(world.partition.peers.identity.last_of(OTHER), LogicalTime::ZERO);
         introduce(&mut world, Introduction { is_whole: true, ..trimmed() });
@@ -216,7 +216,7 @@ fn what_no_copy_can_hold_is_said() {
 }
 
 /// A partition that has received three entries.
-fn giver() -> World {
+fn donor() -> World {
     let mut world = World::new(BTreeMap::new(), NOW, u64::MAX);
     for (position, key) in [(1, "a"), (2, "b"), (3, "c")] {
         world.receive(position, key, put("1"));
@@ -235,7 +235,7 @@ fn parts(world: &mut World, part: u64, again: bool) -> Vec<(u64, bool, Vec<Bytes
 
 #[test]
 fn a_copy_holds_the_image_and_every_row() {
-    let mut world = giver();
+    let mut world = donor();
     let empty = Introduction { stage: PeerStage::Joining, directory: DirectoryId(0x55), ..introduction() };
     introduce(&mut world, empty);
     sent(&mut world);
@@ -249,13 +249,13 @@ fn a_copy_holds_the_image_and_every_row() {
     let rows =
         items.iter().filter(|item| matches!(item[0], image::EFFECT | image::BARE_EFFECT | image::VERSION));
     assert_eq!(rows.count(), 3);
-    // After a broken link all that the taker lacks is sent again.
+    // After a broken link all that the joiner lacks is sent again.
     let again = parts(&mut world, 1, true);
     assert_eq!(again, given[1..]);
     assert_eq!(parts(&mut world, 1, false), []);
 }
 
-/// What a power failure takes from the giver cannot be taken from the copy.
+/// What a power failure takes from the donor cannot be taken from the copy.
 #[test]
 fn the_last_part_waits_until_the_log_is_synced() {
     for (broken, is_early) in [(None, false), (Some(Rule::CopyWhatIsDurable), true)] {
@@ -296,7 +296,7 @@ fn a_copy_that_cannot_be_ended_is_refused_once() {
 
 #[test]
 fn only_who_has_lost_its_directory_is_given_a_copy_and_an_unknown_one_is_refused() {
-    let mut world = giver();
+    let mut world = donor();
     for (stage, part) in [(PeerStage::Serving, 0), (PeerStage::Joining, 4)] {
         introduce(&mut world, Introduction { stage, ..introduction() });
         sent(&mut world);
@@ -319,7 +319,7 @@ fn only_who_has_lost_its_directory_is_given_a_copy_and_an_unknown_one_is_refused
 fn nothing_is_collected_while_a_copy_is_made_and_one_that_nobody_takes_is_given_up() {
     for (broken, is_held) in [(None, true), (Some(Rule::KeepTombstonesForCopies), false)] {
         let _breaking = Breaking::only(broken);
-        let mut world = giver();
+        let mut world = donor();
         for number in 0..40_000 {
             world.hear_command(&format!("SET key:{number} 1"));
         }

@@ -346,7 +346,7 @@ pub(super) fn why_unseen(rule: Rule) -> Option<&'static str> {
         Rule::ReportsAreOfThisLife => {
             "it takes a datacenter that reports, loses the tail that it had reported, and gets parts back"
         }
-        Rule::CopyWhatIsDurable => "it takes a giver that loses its power between the copy and its next sync",
+        Rule::CopyWhatIsDurable => "it takes a donor that loses its power between the copy and its next sync",
         Rule::KeepTombstonesForCopies => {
             "it takes a tombstone that is collected between the beginning of a copy and its own row"
         }
