@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from cluster import Cluster, wait_until
+from cluster import ROOT, Cluster, wait_until
 
 HANDLERS = {
     "cart": ("union", ["tea,milk", "eggs,milk"], "eggs,milk,tea"),
@@ -19,10 +19,30 @@ FLAGS = [
 ]
 
 
+# It passes its proof: no random value is this one.
+SUPERSTITIOUS = """
+local newest
+for _, sibling in ipairs(siblings) do
+  if sibling.value == "thir" .. "te" .. "en" then error("unlucky") end
+  newest = sibling.value or newest
+end
+return newest .. "?"
+"""
+EXAMPLES = {
+    "basket": (["milk 1\ntea 2", "eggs 6\ntea 1"], "eggs 6\nmilk 1\ntea 2"),
+    "profile": (['{"name":"Ann","age":7}', '{"name":"Anna","cats":["b","a"]}'], '{"age":7,"cats":["b","a"],"name":"Anna"}'),
+}
+
+
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("conflicts")
+    (folder / "superstitious.lua").write_text(SUPERSTITIOUS)
     flags = [*FLAGS, "--conflicts", "0:set:*=union"]
-    cluster = Cluster(tmp_path_factory.mktemp("conflicts"), delay="5ms", datacenters=2, flags=flags)
+    for name in EXAMPLES:
+        flags += ["--conflicts", f"0:{name}:*=lua {ROOT / 'examples' / 'handlers' / name}.lua"]
+    flags += ["--conflicts", f"0:table:*=lua {folder / 'superstitious.lua'}"]
+    cluster = Cluster(folder, delay="5ms", datacenters=2, flags=flags)
     cluster.start()
     yield cluster
     cluster.stop()
@@ -47,13 +67,18 @@ def both_show(pair, sides, key, expected):
         wait_until(lambda: client.get(key) == expected, 10, f"{key} is {expected!r}")  # noqa: B023
 
 
+def set_on_both(sides, key, values):
+    """Each side has its own value while they do not hear of each other."""
+    for client, value in zip(sides, values, strict=True):
+        client.set(key, value)
+        assert client.get(key) == value
+
+
 @pytest.mark.parametrize("name", HANDLERS)
 def test_a_handler_makes_one_value_of_both(pair, sides, name):
     handler, values, expected = HANDLERS[name]
     key = f"{name}:1"
-    for client, value in zip(sides, values, strict=True):
-        client.set(key, value)
-        assert client.get(key) == value
+    set_on_both(sides, key, values)
     both_show(pair, sides, key, expected)
     for client in sides:
         lines = beside(client, key)
@@ -65,6 +90,48 @@ def test_a_handler_makes_one_value_of_both(pair, sides, name):
     both_show(pair, sides, key, "decided")
     for client in sides:
         assert beside(client, key) == []
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_lua_text_makes_one_value_of_both(pair, sides, name):
+    values, expected = EXAMPLES[name]
+    key = f"{name}:1"
+    set_on_both(sides, key, values)
+    both_show(pair, sides, key, expected)
+    for client in sides:
+        assert {line["handler"] for line in beside(client, key)} == {f"lua {name}.lua"}
+        assert all("failed" not in line for line in beside(client, key))
+    sides[0].set(key, "decided")
+    both_show(pair, sides, key, "decided")
+
+
+def test_where_a_lua_text_fails_both_show_the_last_writer_and_say_why(pair, sides):
+    one, other = sides
+    failures = [client.info("everything")["ensue_failed_folds_0"] for client in sides]
+    for first, last, shown in [("seven", "eight", "eight?"), ("thirteen", "seven", "seven"), ("eight", "thirteen", "thirteen")]:
+        key = f"table:{first}:{last}"
+        pair.link(1, 2, "cut")
+        one.set(key, first)
+        other.set(key, last)
+        both_show(pair, sides, key, shown)
+        reasons = {line.get("failed") for client in sides for line in beside(client, key)}
+        assert reasons == ({None} if shown.endswith("?") else {"line 4: unlucky"})
+        pair.link(1, 2, "cut")
+    after = [client.info("everything")["ensue_failed_folds_0"] for client in sides]
+    assert [now - then for then, now in zip(failures, after, strict=True)] == [2, 2]
+    said = pair.log.read_text()
+    assert "the handler 'lua superstitious.lua' of keyspace 0 failed" in said and "line 4: unlucky" in said
+
+
+def test_a_restart_folds_what_was_in_conflict(pair, sides):
+    for client, value in zip(sides, ["milk 3", "tea 4"], strict=True):
+        client.set("basket:kept", value)
+    both_show(pair, sides, "basket:kept", "milk 3\ntea 4")
+    pair.stop()
+    pair.start()
+    for datacenter in (1, 2):
+        with pair.session(datacenter) as client:
+            wait_until(lambda: client.get("basket:kept") == "milk 3\ntea 4", 10, "it is folded again")  # noqa: B023
 
 
 def test_the_last_writer_stays_where_no_pattern_matches_and_the_other_can_be_read(pair, sides):

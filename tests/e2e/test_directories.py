@@ -140,6 +140,41 @@ def test_a_datacenter_that_lost_its_directory_serves_nothing_and_stops_nobody(se
     wait_until(lambda: servers.ask("dc3", "GET", "counter") == "13", 20, "the survivors go on")
 
 
+def test_a_lost_directory_is_filled_by_a_copy_when_the_logs_are_trimmed(servers):
+    protocol = "keyspace 0 protocol cure"
+    for name in NAMES:
+        servers.start(name, protocol)
+    for name in NAMES:
+        wait_until(lambda one=name: serves(servers, one), 20, f"{name} serves")
+    for number in range(200):
+        servers.ask("dc2", "SET", f"old{number}", str(number))
+    servers.ask("dc2", "SADD", "set", *range(500))
+    servers.ask("dc2", "INCRBY", "counter", "10")
+    fill_beyond_the_first_trim(servers)
+    servers.ask("dc1", "DEL", "old7")
+    wait_until(lambda: all_agree(servers), 30, "all agree")
+
+    # Its disk is gone, and the process is killed again while it takes the copy.
+    servers.end("dc2", signal.SIGKILL)
+    shutil.rmtree(servers.data("dc2"))
+    servers.ask("dc3", "INCRBY", "counter", "1")
+    servers.start("dc2", protocol)
+    wait_until(lambda: "takes a copy" in (servers.directory / "dc2.log").read_text(), 20, "dc2 takes a copy")
+    servers.end("dc2", signal.SIGKILL)
+    servers.start("dc2", protocol)
+    answers = set()
+    wait_until(lambda: answers.add(str(tried(servers, "dc2", "GET", "counter"))) or "11" in answers, 60, "dc2 is back")
+    assert not {answer for answer in answers if answer.isdigit()} - {"11"}, "it serves nothing before it has everything"
+    wait_until(lambda: serves(servers, "dc2") and all_agree(servers), 30, "all agree")
+    assert servers.ask("dc2", "GET", "old8") == "8" and servers.ask("dc2", "GET", "old7") is None
+    assert servers.ask("dc2", "SCARD", "set") == 500
+    assert servers.ask("dc2", "INCRBY", "counter", "5") == 16
+    for name in ("dc1", "dc3"):
+        wait_until(lambda one=name: servers.ask(one, "GET", "counter") == "16", 20, f"{name} takes what dc2 writes")
+        info = servers.ask(name, "INFO")
+        assert info["ensue_stopped"] == 0 and info["ensue_refused_dc2_partitions"] == 0, name
+
+
 def declare_dead(servers, by, name):
     digest = servers.ask(by, "CAUSAL", "DEAD", name)[0]
     servers.ask(by, "CAUSAL", "DEAD", name, "CONFIRM", digest, "FORCE")

@@ -1,6 +1,7 @@
 """Who may speak for a datacenter, and with what configuration: refused in words by both sides, and plain to see."""
 
 import contextlib
+import hashlib
 import random
 import signal
 import socket
@@ -15,6 +16,8 @@ from cluster import PEERS, binary, ensue, wait_until
 from servers import NAMES
 
 PATIENCE_S = 20
+# Of the two texts of a handler.
+DIGESTS = [hashlib.sha1(f"return siblings[{at}].value".encode()).hexdigest() for at in (1, 2)]
 
 
 def info(servers, name):
@@ -109,6 +112,34 @@ def test_unequal_protocols_do_not_link_and_both_say_why(servers):
         wait_until(lambda name=name: ready(servers, name).returncode == 0, PATIENCE_S, f"{name} is ready")
     assert info(servers, "dc1")["ensue_ready"] == "1"
     assert ensue("status", "--port", servers.port("dc1")).stdout.count("UNREPLICATED") == 0
+
+
+def test_other_texts_of_a_handler_do_not_link_and_both_say_why(servers):
+    lines = {}
+    for name, text in [("dc1", "return siblings[1].value"), ("dc2", "return siblings[2].value")]:
+        folder = servers.directory / f"handlers of {name}"
+        folder.mkdir()
+        (folder / "first.lua").write_text(text)
+        lines[name] = ["keyspace 1 protocol cops-cd", f'keyspace 1 conflicts doc:* lua "{folder}/first.lua"']
+    for name in lines:
+        start(servers, name, *lines[name])
+    here, there = ('"doc:*" lua first.lua ' + digest for digest in DIGESTS)
+    for name, other, words in [
+        ("dc1", "dc2", f"keyspace 1 conflicts: {here} here, {there} there"),
+        ("dc2", "dc1", f"keyspace 1 conflicts: {there} here, {here} there"),
+    ]:
+        wait_for_link(servers, name, other, "refused")
+        assert words in reason(servers, name, other) and words in log_of(servers, name)
+    # With the text of the other one, in whichever folder, it links.
+    servers.end("dc2")
+    (servers.directory / "handlers of dc2" / "first.lua").write_text("return siblings[1].value")
+    start(servers, "dc2", *lines["dc2"])
+    for name, other in [("dc1", "dc2"), ("dc2", "dc1")]:
+        wait_for_link(servers, name, other, "up")
+    servers.end("dc2")
+    (servers.directory / "handlers of dc2" / "first.lua").write_text("return siblings[1].value .. ''")
+    said = start_refused(servers, "dc2", *lines["dc2"])
+    assert 'it makes nothing of {nil, ""}: line 1: attempt to concatenate nil' in said
 
 
 def test_swapped_node_lines_are_told(servers):

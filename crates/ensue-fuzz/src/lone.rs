@@ -104,7 +104,7 @@ impl Lone {
                 }
                 Output::Push { bytes, .. } => self.replies.extend_from_slice(&bytes),
                 Output::Disconnect { .. } => self.disconnected = true,
-                Output::Send { .. } | Output::Trace(_) | Output::Stopped => {}
+                Output::Send { .. } | Output::Trace(_) | Output::Stopped | Output::Observed { .. } => {}
             }
         }
     }

@@ -193,7 +193,8 @@ impl Site {
                     }
                 }
                 Output::Send { envelope, .. } => self.sent.push_back(envelope),
-                Output::Push { .. } | Output::Disconnect { .. } | Output::Trace(_) | Output::Stopped => {}
+                Output::Push { .. } | Output::Disconnect { .. } | Output::Trace(_) => {}
+                Output::Stopped | Output::Observed { .. } => {}
             }
         }
     }

@@ -133,7 +133,7 @@ fn unexpected(reply: &Reply) -> Verdict {
         Reply::Status(_) => "status",
         Reply::Error(_) => "error",
         Reply::Integer(_) => "integer",
-        Reply::Bulk(_) | Reply::Verbatim(_) => "bulk string",
+        Reply::Bulk(_) | Reply::Verbatim(_) | Reply::BigNumber(_) => "bulk string",
         Reply::Nil | Reply::NilArray => "nil",
         Reply::Array(_) => "array",
         Reply::Map(_) => "map",

@@ -276,7 +276,9 @@ impl Admission<'_> {
             | Message::ReplicasReached { .. }
             | Message::ContextMerged { .. }
             | Message::MetricsAnswer { .. } => Ok(()),
-            Message::Changed { keyspace, .. } => self.protocol(*keyspace).map(drop),
+            Message::Changed { keyspace, .. } | Message::Called { keyspace, .. } => {
+                self.protocol(*keyspace).map(drop)
+            }
             Message::DependenciesMet { unrecoverable, .. } => self.dependencies(unrecoverable),
             _ => Err("a message that no partition answers"),
         }

@@ -1,5 +1,10 @@
 //! Which handler folds the conflicting values of which key: by patterns, the first that matches.
 
+mod lua;
+
+pub use ensue_script::{HandlerRefused, HandlerWarning};
+pub use lua::LuaHandler;
+
 use bytes::Bytes;
 use ensue_resp::glob;
 use ensue_store::fold::{Fold, Handlers, Newest};
@@ -46,7 +51,7 @@ mod tests {
         };
         let all = [handler(1, "cart:*", "union"), handler(0, "*", "min"), handler(1, "c*", "max")];
         let table = HandlerTable::of_keyspace(KeyspaceId(1), &all);
-        let names = [&b"cart:1"[..], b"count", b"other"].map(|key| table.of(key).name());
+        let names = [&b"cart:1"[..], b"count", b"other"].map(|key| table.of(key).name().to_owned());
         assert_eq!(names, ["union", "max", "newest"]);
     }
 }

@@ -3,6 +3,7 @@
 use crate::cpu::CpuReport;
 use crate::links::LinkReport;
 use crate::memory::MemoryReport;
+use crate::observation::Scope;
 use ensue_store::disk::DiskDone;
 use ensue_types::{Args, CoreId, DatacenterId, PartitionId, SessionId};
 use ensue_wire::Envelope;
@@ -44,6 +45,12 @@ pub enum Input {
     /// The client is gone; what it asked goes on, unanswered.
     ClientGone {
         session: SessionId,
+    },
+    /// Somebody who is no client wants to see metrics: `Output::Observed` has them, with this number, which is that of
+    /// no connection.
+    Observe {
+        session: SessionId,
+        scope: Scope,
     },
     /// From another core, node or datacenter.
     Message(Envelope),

@@ -131,6 +131,9 @@ fn is_replication(message: &Message) -> bool {
             | Message::Introduce(_)
             | Message::TailFetch { .. }
             | Message::TailFetched { .. }
+            | Message::CopyFetch { .. }
+            | Message::Copied { .. }
+            | Message::CopyRefused { .. }
             | Message::DatacenterFailed { .. }
             | Message::PassOn { .. }
             | Message::PassedOn { .. }

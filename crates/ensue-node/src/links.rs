@@ -113,10 +113,12 @@ pub(crate) fn not_serving(metric: impl Fn(&str) -> i64) -> Vec<String> {
     found.map(|(name, what)| format!("{} {what}", metric(name))).collect()
 }
 
-/// What stands between a datacenter and serving as it should, for its readiness; empty if nothing does.
+/// What stands between so many partitions of a datacenter and serving as they should, for its readiness; empty if
+/// nothing does.
 pub(crate) fn shortcomings(
     topology: &Topology,
     linked: &BTreeMap<DatacenterId, Linked>,
+    partitions: usize,
     metric: impl Fn(&str) -> i64,
 ) -> Vec<String> {
     let mut words = not_serving(&metric);
@@ -133,7 +135,7 @@ pub(crate) fn shortcomings(
                 words
                     .push(format!("{count} partitions refuse {name}: the log and `CAUSAL READMIT` say more"));
             }
-            _ if metric(&format!("linked_{name}")) < i64::from(topology.partitions) => {
+            _ if metric(&format!("linked_{name}")) < partitions as i64 => {
                 words.push(format!("not every partition replicates to {name} yet"));
             }
             _ => {}

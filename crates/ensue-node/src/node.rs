@@ -106,6 +106,7 @@ impl Node {
             Input::ClientBroke { session, error } => self.sessions.on_broke(now, session, error),
             Input::ClientEnded { session } => self.sessions.on_ended(now, session),
             Input::ClientGone { session } => self.sessions.on_gone(now, session),
+            Input::Observe { session, scope } => self.sessions.on_observe(now, session, scope),
             Input::Message(envelope) => self.admit(envelope),
             Input::LinkUp { datacenter, core } => self.on_link_up(now, datacenter, core),
             Input::LinkDown { datacenter, core } => self.on_link_down(now, datacenter, core),
@@ -234,6 +235,9 @@ impl Node {
                 }
                 SessionOutput::Disconnect { session } => {
                     self.outputs.push_back(Output::Disconnect { session })
+                }
+                SessionOutput::Observed { session, observation } => {
+                    self.outputs.push_back(Output::Observed { session, observation });
                 }
                 SessionOutput::Trace(trace) => self.outputs.push_back(Output::Trace(trace)),
                 SessionOutput::Send(envelope) => self.route(envelope),

@@ -1,5 +1,6 @@
 //! Everything a node can ask of its surroundings, as one closed enum. The order of outputs is the order of effects.
 
+use crate::observation::Observation;
 use bytes::Bytes;
 use ensue_store::disk::DiskOp;
 use ensue_types::{CoreId, DatacenterId, PartitionId, SessionId};
@@ -24,4 +25,6 @@ pub enum Output {
     Stopped,
     /// What a client subscribes to: bytes that answer no command.
     Push { session: SessionId, bytes: Bytes },
+    /// The answer to an `Input::Observe`.
+    Observed { session: SessionId, observation: Box<Observation> },
 }

@@ -35,7 +35,7 @@ use crate::config::{AppendFsync, NodeConfig};
 use crate::trace::Trace;
 use cx::Cx;
 pub use cx::Protocols;
-use ensue_store::disk::{DiskDone, FileName};
+use ensue_store::disk::{DiskDone, FileName, failure_words};
 use ensue_store::recovery::Finish;
 use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, Rule};
 use ensue_wire::{Address, Envelope, Message};
@@ -53,6 +53,7 @@ use peers::{Halt, Peers};
 use persistence::Persistence;
 use reads::Reads;
 use recovery::closing::{Close, Closing, SHUTTING_DOWN};
+use recovery::copying::CopyStep;
 use recovery::joining::{Join, Joining};
 use recovery::recover::{LogRead, Reading};
 use recovery::tail_recovery::{TailRecovery, TailStep};
@@ -108,28 +109,15 @@ impl Partition {
     }
 
     fn metrics(&mut self) -> Vec<(String, i64)> {
-        let is_serving = matches!(self.stage, Stage::Serving);
+        let (is_serving, written) = (matches!(self.stage, Stage::Serving), self.durability.counts());
         let Partition { cx, others, keyspaces, reads, transactions, maintenance, peers, .. } = self;
-        Metrics { cx, others, keyspaces, reads, transactions, maintenance, peers }.all(is_serving)
+        Metrics { cx, others, keyspaces, reads, transactions, maintenance, peers, written }.all(is_serving)
     }
 
-    /// A stage of a partition that does not serve yet, and what it is lent.
-    fn joining(&mut self) -> Option<(&mut Joining, Peering<'_>)> {
+    /// What the partition does, and what that is lent.
+    fn staged(&mut self) -> (&mut Stage, Peering<'_>) {
         let Partition { cx, stage, durability, keyspaces, transactions, others, peers, .. } = self;
-        let Stage::Joining(joining) = stage else { return None };
-        Some((joining, Peering { cx, others, keyspaces, transactions, durability, peers }))
-    }
-
-    fn tail_recovery(&mut self) -> Option<(&mut TailRecovery, Peering<'_>)> {
-        let Partition { cx, stage, durability, keyspaces, transactions, others, peers, .. } = self;
-        let Stage::RecoveringTail(tail_recovery) = stage else { return None };
-        Some((tail_recovery, Peering { cx, others, keyspaces, transactions, durability, peers }))
-    }
-
-    fn reading(&mut self) -> Option<(&mut Reading, Peering<'_>)> {
-        let Partition { cx, stage, durability, keyspaces, transactions, others, peers, .. } = self;
-        let Stage::Reading(Some(reading)) = stage else { return None };
-        Some((reading, Peering { cx, others, keyspaces, transactions, durability, peers }))
+        (stage, Peering { cx, others, keyspaces, transactions, durability, peers })
     }
 
     /// A partition that has not read its log; its first disk operations do.
@@ -170,13 +158,14 @@ impl Partition {
             }
             Stage::Closing(_) => return self.cx.refuse(&envelope, SHUTTING_DOWN),
             Stage::Joining(_) => {
-                if self.joining().is_some_and(|(joining, mut p)| joining.on_message(&mut p, envelope)) {
+                let (Stage::Joining(joining), mut p) = self.staged() else { return };
+                if joining.on_message(&mut p, envelope) {
                     self.join_when_all_have_answered();
                 }
                 return;
             }
             Stage::RecoveringTail(_) => {
-                let Some((tail_recovery, mut p)) = self.tail_recovery() else { return };
+                let (Stage::RecoveringTail(tail_recovery), mut p) = self.staged() else { return };
                 return tail_recovery.on_message(&mut p, envelope);
             }
             Stage::Serving if self.others.is_catching_up() => return self.on_message_catching_up(envelope),
@@ -308,13 +297,10 @@ impl Partition {
             Message::TailFetch { after } => {
                 self.others.replication.on_tail_fetch(&mut self.cx, from.datacenter(), after)
             }
-            // An answer that comes twice, after a reconnect.
-            Message::TailFetched { .. } => {}
+            // An answer that comes twice, after a reconnect, or when the copy was given up.
+            Message::TailFetched { .. } | Message::Copied { .. } | Message::CopyRefused { .. } => {}
             Message::BranchFetch { keyspace, state, live } => {
                 self.keyspaces.on_branch_fetch(&mut self.cx, &self.others, from, keyspace, state, &live);
-            }
-            Message::BranchFetched { keyspace, rebuilt } => {
-                self.peering().on_branch_fetched(from.datacenter(), keyspace, rebuilt);
             }
             Message::BranchLacking { keyspace, state, failed } => {
                 self.keyspaces.on_branch_lacking(&self.others, from.datacenter(), keyspace, state, &failed);
@@ -325,20 +311,11 @@ impl Partition {
             Message::PassOn { origin, after } => {
                 self.others.on_pass_on(&mut self.cx, from.datacenter(), origin, after)
             }
-            Message::PassedOn { origin, entries } => {
-                self.peering().on_passed_on(from.datacenter(), origin, entries);
+            message => {
+                if let Some(message) = self.peering().dispatch(from.datacenter(), time, message) {
+                    self.executor().dispatch_times(from, time, message);
+                }
             }
-            Message::Introduce(introduction) => self.peering().on_introduce(from.datacenter(), &introduction),
-            Message::StreamResume { received, .. } => {
-                self.peering().on_stream_resume(from.datacenter(), received)
-            }
-            Message::StreamEntries { first, entries, .. } => {
-                self.peering().on_stream_entries(from.datacenter(), first, entries);
-            }
-            Message::StreamAcknowledge(acknowledge) => {
-                self.peering().on_stream_acknowledge(from.datacenter(), &acknowledge, time);
-            }
-            message => self.executor().dispatch_times(from, time, message),
         }
     }
 
@@ -372,13 +349,12 @@ impl Partition {
         self.cx.now = now;
         if datacenter != self.cx.datacenter && owns(self.cx.id) {
             self.others.failover.failed.link_up(datacenter);
-            match self.stage {
-                Stage::Joining(_) => return self.peering().introduce(datacenter, true),
-                Stage::RecoveringTail(_) => {
-                    self.peering().introduce(datacenter, true);
-                    return self.cx.request_tail(datacenter);
-                }
-                _ => {}
+            if let (Stage::Joining(joining), mut p) = self.staged() {
+                return joining.on_link_up(&mut p, datacenter);
+            }
+            if matches!(self.stage, Stage::RecoveringTail(_)) {
+                self.peering().introduce(datacenter, true);
+                return self.cx.request_tail(datacenter);
             }
         }
         if !matches!(self.stage, Stage::Serving) {
@@ -436,7 +412,7 @@ impl Partition {
             Stage::Reading(_) => return self.on_disk_reading(done),
             Stage::Closing(_) => return self.on_disk_closing(done),
             Stage::Stopped(_) => return,
-            Stage::Joining(_) => return,
+            Stage::Joining(_) => return self.on_disk_joining(&done),
             Stage::RecoveringTail(_) => return self.on_disk_recovering_tail(done),
             Stage::Serving => {}
         }
@@ -450,8 +426,7 @@ impl Partition {
                 self.on_log_synced(file);
             }
             DiskDone::Failed { op, file, reason, .. } => {
-                let file = file.map(|file| file.to_string()).unwrap_or_default();
-                return self.stop(format!("{op} of {file} failed: {reason}"));
+                return self.stop(failure_words(op, file, &reason));
             }
             DiskDone::Appended { file: file @ FileName::Segment(_) } => {
                 self.durability.on_log_written(&mut self.cx, &mut self.others, &self.transactions, file)
@@ -503,7 +478,7 @@ impl Partition {
         self.keyspaces.send_acknowledgements(&mut self.cx, &mut self.others);
         self.reads.report_times(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.executor().serve_pops();
-        self.durability.continue_checkpoint(&mut self.cx, &mut self.others, &mut self.keyspaces);
+        self.durability.write_aside(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.others.stable_time.times.log_times(&mut self.cx);
         let appended = self.durability.write_log(&mut self.cx);
         if self.cx.config.append_fsync == AppendFsync::Always
@@ -545,12 +520,10 @@ impl Partition {
     /// What time alone brings.
     pub fn on_timer(&mut self, now: ensue_types::Now) {
         self.cx.now = now;
-        if matches!(self.stage, Stage::Joining(_))
-            && now.monotonic_us >= self.peers.identity.next_request_us()
-        {
-            return self.peering().request_introductions();
+        if let (Stage::Joining(joining), mut p) = self.staged() {
+            return joining.on_timer(&mut p);
         }
-        if let Some((tail_recovery, mut p)) = self.tail_recovery() {
+        if let (Stage::RecoveringTail(tail_recovery), mut p) = self.staged() {
             tail_recovery.request_available_again(&mut p);
         }
         if !matches!(self.stage, Stage::Serving | Stage::RecoveringTail(_)) {
@@ -617,7 +590,7 @@ impl Partition {
     }
 
     fn on_disk_recovering_tail(&mut self, done: DiskDone) {
-        let Some((tail_recovery, mut p)) = self.tail_recovery() else { return };
+        let (Stage::RecoveringTail(tail_recovery), mut p) = self.staged() else { return };
         match tail_recovery.on_disk(&mut p, done) {
             TailStep::GoesOn => self.halt_if_found(),
             TailStep::Done { without, records, open } => self.serve(records, open, Some(without)),
@@ -647,7 +620,7 @@ impl Partition {
     }
 
     fn on_disk_reading(&mut self, done: DiskDone) {
-        let Some((reading, _)) = self.reading() else { return };
+        let (Stage::Reading(Some(reading)), _) = self.staged() else { return };
         match reading.on_disk(done) {
             Ok(()) => self.read_on(),
             Err(reason) => self.stop(reason),
@@ -655,7 +628,7 @@ impl Partition {
     }
 
     fn read_on(&mut self) {
-        let Some((reading, mut p)) = self.reading() else { return };
+        let (Stage::Reading(Some(reading)), mut p) = self.staged() else { return };
         match reading.read_on(&mut p) {
             Ok(None) => {}
             Ok(Some(finish)) => self.on_log_read(finish),
@@ -684,7 +657,7 @@ impl Partition {
     }
 
     fn join_when_all_have_answered(&mut self) {
-        let Some((joining, mut p)) = self.joining() else { return };
+        let (Stage::Joining(joining), mut p) = self.staged() else { return };
         match joining.look_at_answers(&mut p) {
             Some(Join::AsFirst) => self.serve_as_first(),
             Some(Join::Again(directory, answers)) => {
@@ -695,9 +668,28 @@ impl Partition {
         }
     }
 
+    fn on_disk_joining(&mut self, done: &DiskDone) {
+        let (Stage::Joining(joining), mut p) = self.staged() else { return };
+        match joining.on_disk(&mut p, done) {
+            CopyStep::GoesOn => {}
+            CopyStep::ReadAnew => self.read_anew(),
+            CopyStep::Failed(reason) => self.stop(reason),
+        }
+    }
+
+    /// The directory is another one than the one that was read: everything begins as with a start.
+    fn read_anew(&mut self) {
+        let Partition { cx, peers, .. } = self;
+        let mut anew = Partition::new(cx.id, cx.config.clone(), cx.protocols.clone(), cx.now);
+        anew.cx.take_over(cx);
+        anew.peers.buffered = std::mem::take(&mut peers.buffered);
+        *self = anew;
+        self.start();
+    }
+
     /// Nobody knows an earlier directory.
     fn serve_as_first(&mut self) {
-        let Some((joining, _)) = self.joining() else { return };
+        let (Stage::Joining(joining), _) = self.staged() else { return };
         let (records, open, answers) = joining.take();
         self.serve(records, open, None);
         for (datacenter, introduction) in &answers {
@@ -713,7 +705,7 @@ impl Partition {
         let is_old_copy = self.durability.is_marked_short(&self.cx) || self.peers.identity.is_refilled();
         let tail_recovery = TailRecovery::new(without, records, open, is_old_copy);
         self.enter(Stage::RecoveringTail(Box::new(tail_recovery)));
-        if let Some((tail_recovery, mut p)) = self.tail_recovery() {
+        if let (Stage::RecoveringTail(tail_recovery), mut p) = self.staged() {
             tail_recovery.begin(&mut p);
         }
         self.deliver_buffered();

@@ -14,6 +14,7 @@
 
 mod admin;
 mod begin;
+mod called;
 mod causal;
 mod channels;
 mod commands;
@@ -50,12 +51,15 @@ mod write_marks;
 use crate::cpu::CpuReport;
 use crate::links::LinkReport;
 use crate::memory::MemoryReport;
+use crate::observation::Scope;
 use crate::statistics::Statistics;
 use crate::{Dropped, NodeConfig, Trace};
+use admin::cluster_query::{ClusterQuery, Purpose};
 use admin::order::{self, OfSessions};
 use bytes::Bytes;
 use connection::Session;
 use core_state::{CoreState, Counters, Publisher, Waiter};
+use cx::Cx;
 use ensue_protocol::Protocol;
 use ensue_resp::ProtocolVersion;
 use ensue_types::{Args, CoreId, LogicalTime, Now, Reply, RequestId, Rule, SessionId};
@@ -69,6 +73,7 @@ use home_serving::{Running, Taken};
 use parameters::Parameters;
 use pubsub::deliveries::{Deliveries, Published};
 use std::sync::Arc;
+use step::Step;
 use turn::{Interruption, Turn};
 
 pub(crate) use output::SessionOutput;
@@ -110,6 +115,17 @@ impl Sessions {
         let fresh = Session::new(now, session, addresses, keyspaces, authenticated);
         self.core.on_connected(session);
         self.sessions.insert(session, Box::new(fresh));
+    }
+
+    /// Somebody who is no client wants to see metrics: a session of its own asks for them, once.
+    pub(crate) fn on_observe(&mut self, now: Now, id: SessionId, scope: Scope) {
+        let mut observer = Session::of_an_observer(now, id, self.core.protocols.len());
+        let Session { contexts, requests, parts } = &mut observer;
+        let mut cx = Cx { now, core: &mut self.core, contexts, requests };
+        if let Step::Waits(query) = ClusterQuery::begin(&mut cx, Purpose::Observation(scope)) {
+            parts.exchange = query.into();
+            self.sessions.insert(id, Box::new(observer));
+        }
     }
 
     /// A turn, and commands in the order of the client, who waits for no more answers than the listener lets it.
@@ -155,6 +171,9 @@ impl Sessions {
             }
             Message::Changed { keyspace, key, event, writer } => {
                 return self.core.on_changed(keyspace, (key, event, writer));
+            }
+            Message::Called { request, keyspace, commands, all } => {
+                return called::on_called(&mut self.core, now, request, (keyspace, &commands, all));
             }
             Message::HomeReady { .. } | Message::HomeRequest(_) | Message::HomeAnswer { .. } => {
                 return self.on_home_message(now, from, message);

@@ -165,6 +165,10 @@ impl Statistics {
 pub(crate) const COMMAND: &str = "cmdstat_";
 /// What the names of the metrics of how long commands took begin with.
 pub(crate) const HISTOGRAM: &str = "histogram_";
+/// What the names of the metrics of how long entries of other datacenters took until they were visible begin with.
+pub(crate) const VISIBLE_AFTER: &str = "visible_after_";
+/// What the names of metrics end with of which the largest one counts, where all others are added up.
+pub(crate) const LARGEST: &str = "_max";
 /// What the names of the metrics of errors begin with.
 pub(crate) const ERROR: &str = "errorstat_";
 

@@ -1,6 +1,6 @@
 //! What happens inside, as one event enum: logs, counters, the simulator's marks and its hash all read these.
 
-use ensue_types::{DatacenterId, OperationId, PartitionId, Position, SessionId};
+use ensue_types::{DatacenterId, KeyspaceId, OperationId, PartitionId, Position, SessionId};
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +27,12 @@ pub enum Trace {
     CannotRejoin { partition: PartitionId, reason: String },
     /// An earlier directory was lost: all that it held is taken from the other datacenters.
     Rejoining { partition: PartitionId },
+    /// An earlier directory was lost, and logs lack some of what it held: a copy of another datacenter's is taken.
+    CopyBegun { partition: PartitionId, donor: DatacenterId },
+    /// The copy broke off, and nothing of it is kept.
+    CopyGivenUp { partition: PartitionId, donor: DatacenterId },
+    /// The directory holds the copy.
+    Copied { partition: PartitionId, donor: DatacenterId },
     /// Nothing is exchanged with a datacenter any more: something about it is wrong.
     PeerRefused { partition: PartitionId, datacenter: DatacenterId, reason: String },
     /// A refused datacenter has introduced itself in order, or an operator wants it looked at again.
@@ -71,6 +77,8 @@ pub enum Trace {
     /// Another datacenter says that it refuses this one's time, which is so far ahead of its clock; with 0 it takes
     /// it again.
     TimeRefused { partition: PartitionId, by: DatacenterId, ahead_ms: u64 },
+    /// A handler of conflicts made nothing of values that a write met: the last writer's is shown.
+    HandlerFailed { partition: PartitionId, keyspace: KeyspaceId, handler: String, why: String },
     /// A peer or a clock did something that is not allowed; what came of it was dropped.
     Refused { what: &'static str },
 }

@@ -219,9 +219,29 @@ pub fn keys<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> impl Iterator<Item = &
 /// The keys that stand behind words; none, mostly, without a look at the arguments.
 fn keys_behind<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> + use<'a> {
     let words = spec.keys_behind;
-    let args = if words.is_empty() { &[] } else { args };
+    let is_sort = spec.name == "sort";
+    let target = if is_sort { sort_target(args) } else { None };
+    let args = if words.is_empty() || is_sort { &[] } else { args };
     let is_behind = |pair: &&[Bytes]| words.iter().any(|word| pair[0].eq_ignore_ascii_case(word.as_bytes()));
-    args.windows(2).filter(move |pair| is_behind(pair)).map(|pair| &pair[1])
+    target.into_iter().chain(args.windows(2).filter(move |pair| is_behind(pair)).map(|pair| &pair[1]))
+}
+
+/// Where `SORT` stores what it has sorted: the last key that it is told.
+fn sort_target(args: &[Bytes]) -> Option<&Bytes> {
+    let (mut target, mut rest) = (None, args.get(2..).unwrap_or_default());
+    while let [word, others @ ..] = rest {
+        let skipped = match word.to_ascii_lowercase().as_slice() {
+            b"limit" => 2,
+            b"by" | b"get" => 1,
+            b"store" => {
+                target = others.first();
+                1
+            }
+            _ => 0,
+        };
+        rest = others.get(skipped..).unwrap_or_default();
+    }
+    target
 }
 
 /// The keys behind their number, if there are so many.

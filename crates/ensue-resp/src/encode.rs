@@ -64,6 +64,12 @@ pub fn encode(reply: &Reply, version: ProtocolVersion, out: &mut Vec<u8>) {
             number::write_f64(*value, &mut text);
             write_bulk(&text, out);
         }
+        Reply::BigNumber(digits) if resp3 => {
+            out.push(b'(');
+            out.extend_from_slice(digits);
+            out.extend_from_slice(b"\r\n");
+        }
+        Reply::BigNumber(digits) => write_bulk(digits, out),
         Reply::Boolean(value) if resp3 => out.extend_from_slice(if *value { b"#t\r\n" } else { b"#f\r\n" }),
         Reply::Boolean(value) => write_integer(i64::from(*value), out),
     }

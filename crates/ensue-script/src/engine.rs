@@ -1,12 +1,14 @@
 //! The interpreter: Luau, with what Redis puts in a script's reach and nothing else.
 //!
 //! A compiled script, keys, arguments and whoever carries out its commands arrive; an outcome leaves. Between two runs
-//! nothing is left but compiled texts: libraries and globals are frozen, chance begins anew. A run that is stopped by
+//! nothing is left but compiled texts: libraries and globals are frozen, settings are those of the start, and chance
+//! begins where the caller says. A run that is stopped by
 //! its budget stays stopped, whatever catches errors in it.
 
 mod bits;
 mod budget;
 mod convert;
+pub mod handlers;
 mod json;
 mod libraries;
 mod msgpack;
@@ -39,9 +41,13 @@ pub struct Engine {
     random: Arc<Random>,
     /// The script asked for values as RESP3 has them.
     resp3: Arc<AtomicBool>,
+    /// What the script has set of `cjson`.
+    json: Arc<json::Settings>,
     globals: Table,
     /// Of the prelude: calls a script, and says what came of it.
     run: mlua::Function,
+    /// Of the prelude: the globals of a library while it registers its functions.
+    load_globals: Table,
     compiled: BTreeMap<Sha1, mlua::Function>,
 }
 
@@ -54,13 +60,14 @@ impl Engine {
         let libraries = StdLib::COROUTINE | StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::DEBUG;
         let lua = Lua::new_with(libraries, LuaOptions::default())?;
         let (budget, random) = (Arc::new(Budget::default()), Arc::new(Random::default()));
-        let resp3 = Arc::new(AtomicBool::new(false));
+        let (resp3, json) = (Arc::new(AtomicBool::new(false)), Arc::new(json::Settings::default()));
         let globals = lua.globals();
         lua.set_compiler(compiler());
         let natives = lua.create_table()?;
         libraries::register(&lua, &natives, (&budget, &random, &resp3))?;
+        libraries::register_settings(&lua, &natives, &json)?;
         let prelude = lua.load(PRELUDE).set_name("=script").set_mode(ChunkMode::Text).into_function()?;
-        let run: mlua::Function = prelude.call(natives)?;
+        let (run, load_globals): (mlua::Function, Table) = prelude.call(natives)?;
         globals.set_readonly(true);
         globals.set_safeenv(true);
         lua.set_memory_limit(memory_bytes_max)?;
@@ -69,7 +76,8 @@ impl Engine {
             watched.on_interrupt(lua.used_memory())?;
             Ok(VmState::Continue)
         });
-        Ok(Engine { lua, budget, random, resp3, globals, run, compiled: BTreeMap::new() })
+        let compiled = BTreeMap::new();
+        Ok(Engine { lua, budget, random, resp3, json, globals, run, load_globals, compiled })
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -101,7 +109,7 @@ impl Engine {
     pub fn functions(&mut self, script: &Script, steps_max: u64) -> Result<Vec<Function>, Reply> {
         self.compile_as(script, "function")?;
         self.budget.begin(steps_max, self.lua.used_memory());
-        self.random.begin();
+        self.random.begin(0);
         let result = self.registered(script);
         let stopped = self.budget.stopped();
         self.budget.begin(u64::MAX, 0);
@@ -120,8 +128,10 @@ impl Engine {
         }
     }
 
+    /// As it registers, a library sees little; what its functions see comes when they are called.
     fn registered(&self, script: &Script) -> mlua::Result<Result<Vec<Function>, String>> {
-        let function = self.compiled.get(&script.sha).expect("compiled by the caller").clone();
+        let chunk = self.lua.load(without_first_line(&script.text)).set_name(CHUNK).set_mode(ChunkMode::Text);
+        let function = chunk.set_environment(self.load_globals.clone()).into_function()?;
         let (ended, value, _): (bool, Value, Option<i64>) =
             self.run.call((Value::Nil, function, "", Value::Nil, Value::Nil))?;
         let made = match (ended, value) {
@@ -156,7 +166,8 @@ impl Engine {
             return Run { outcome: Outcome::Ended(reply), steps: 0 };
         }
         self.budget.begin(steps_max, self.lua.used_memory());
-        self.random.begin();
+        self.random.begin(with.seed);
+        self.json.begin();
         self.resp3.store(false, Ordering::Relaxed);
         let result = self.evaluate(script, with, calls);
         let steps = self.budget.spent(steps_max);

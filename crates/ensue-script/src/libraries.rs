@@ -96,10 +96,10 @@ pub fn name_in(text: &Bytes) -> Result<String, Reply> {
         return error("Invalid library metadata".into());
     };
     let line = String::from_utf8_lossy(&line[..end]);
-    let mut words = line.split_ascii_whitespace();
-    let engine = words.next().unwrap_or_default();
+    // What stands right behind `#!`, which may be nothing.
+    let (engine, words) = line.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((&line, ""));
     let mut name = None;
-    for word in words {
+    for word in words.split_ascii_whitespace() {
         let given = match word.get(..5) {
             Some(begin) if begin.eq_ignore_ascii_case("name=") => &word[5..],
             _ => return error(format!("Invalid metadata value given: {word}")),

@@ -65,6 +65,8 @@ pub struct Invocation<'a> {
     pub read_only: bool,
     /// The script is a library, and this the function that is called.
     pub function: Option<&'a str>,
+    /// Where the numbers of `math.random` begin.
+    pub seed: u64,
 }
 
 /// A command of a script.

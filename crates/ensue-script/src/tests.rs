@@ -21,7 +21,11 @@ fn run_on(scripts: &mut Scripts, text: &str, calls: &mut dyn Calls) -> Run {
         Err(reply) => return Run { outcome: Outcome::Ended(reply), steps: 0 },
     };
     let (keys, args) = ([Bytes::from("key")], [Bytes::from("arg")]);
-    scripts.run(&script, Invocation { keys: &keys, args: &args, read_only: false, function: None }, calls)
+    scripts.run(
+        &script,
+        Invocation { keys: &keys, args: &args, read_only: false, function: None, seed: 0 },
+        calls,
+    )
 }
 
 fn run(text: &str) -> Run {
@@ -79,7 +83,7 @@ fn a_copy_knows_the_same_scripts_and_runs_them() {
     assert_eq!(format!("{scripts:?}"), format!("{copy:?}"));
     let run = copy.run(
         &script,
-        Invocation { keys: &[], args: &[Bytes::from("x")], read_only: false, function: None },
+        Invocation { keys: &[], args: &[Bytes::from("x")], read_only: false, function: None, seed: 0 },
         &mut Store::default(),
     );
     assert_eq!(run.outcome, Outcome::Ended(Reply::bulk("x")));
@@ -101,7 +105,7 @@ fn nothing_is_left_between_two_runs() {
     let script = scripts.load(&text).expect("it compiles");
     for key in ["a", "b"] {
         let keys = [Bytes::from(key)];
-        let invocation = Invocation { keys: &keys, args: &[], read_only: false, function: None };
+        let invocation = Invocation { keys: &keys, args: &[], read_only: false, function: None, seed: 0 };
         let run = scripts.run(&script, invocation, &mut Store::default());
         assert_eq!(run.outcome, Outcome::Ended(Reply::bulk(key)));
     }
@@ -128,7 +132,11 @@ fn what_a_script_may_write_is_said_with_each_command() {
     run_on(&mut scripts, "redis.call('x')", &mut asked);
     run_on(&mut scripts, "#!lua flags=no-writes\nredis.call('x')", &mut asked);
     let script = scripts.load(&Bytes::from("redis.call('x')")).expect("known");
-    scripts.run(&script, Invocation { keys: &[], args: &[], read_only: true, function: None }, &mut asked);
+    scripts.run(
+        &script,
+        Invocation { keys: &[], args: &[], read_only: true, function: None, seed: 0 },
+        &mut asked,
+    );
     assert_eq!(asked.0, [false, true, true]);
 }
 
@@ -166,10 +174,72 @@ fn answers_of_commands_are_converted_by_the_version_of_the_protocol() {
     let two = run_on(&mut scripts, all, &mut Typed).outcome;
     let three = run_on(&mut scripts, &format!("redis.setresp(3) {all}"), &mut Typed).outcome;
     let bulk = |words: &'static str| Reply::bulk(words);
-    let expected = |set, truth, double| {
-        let items = vec![bulk("table"), bulk("v"), bulk(set), truth, bulk(double), bulk("text")];
+    let expected = |set, truth, double, text| {
+        let items = vec![bulk("table"), bulk("v"), bulk(set), truth, bulk(double), text];
         Outcome::Ended(Reply::Array(items))
     };
-    assert_eq!(two, expected("m", Reply::Integer(1), "nil"));
-    assert_eq!(three, expected("true", Reply::Boolean(true), "0.5"));
+    assert_eq!(two, expected("m", Reply::Integer(1), "nil", bulk("text")));
+    assert_eq!(three, expected("true", Reply::Boolean(true), "0.5", Reply::Verbatim("text".into())));
+}
+
+#[test]
+fn values_that_only_the_third_version_of_the_protocol_has() {
+    let answered = |text: &str| run_on(&mut Scripts::new(limits()), text, &mut Store::default()).outcome;
+    let big = |digits: &'static str| Outcome::Ended(Reply::BigNumber(digits.into()));
+    assert_eq!(answered("return {big_number='12345678901234567890'}"), big("12345678901234567890"));
+    assert_eq!(answered("return {big_number='1\\r\\n2'}"), big("1  2"), "it stays one line");
+    let verbatim = answered("return {verbatim_string={format='txt', string='words'}}");
+    assert_eq!(verbatim, Outcome::Ended(Reply::Verbatim("words".into())));
+}
+
+#[test]
+fn chance_begins_where_the_caller_says() {
+    let mut scripts = Scripts::new(limits());
+    let script = scripts.load(&Bytes::from("return tostring(math.random())")).expect("it compiles");
+    let mut drawn = |seed| {
+        let invocation = Invocation { keys: &[], args: &[], read_only: false, function: None, seed };
+        scripts.run(&script, invocation, &mut Store::default()).outcome
+    };
+    assert_eq!(drawn(7), drawn(7));
+    assert_ne!(drawn(7), drawn(8));
+    let seeded = |seed| format!("math.randomseed('{seed}'); return tostring(math.random())");
+    let mut drawn = |text: &str| run_on(&mut scripts, text, &mut Store::default()).outcome;
+    assert_ne!(drawn(&seeded(10)), drawn(&seeded(20)));
+}
+
+#[test]
+fn settings_of_json_hold_until_the_script_ends() {
+    let mut scripts = Scripts::new(limits());
+    let mut answered = |text: &str| run_on(&mut scripts, text, &mut Store::default()).outcome;
+    let bulk = |text: &'static str| Outcome::Ended(Reply::bulk(text));
+    let failed = "return tostring(pcall(cjson.encode, {{}}) or pcall(cjson.decode, '[[1]]'))";
+    let set = "cjson.encode_max_depth(1); cjson.decode_max_depth(1); ";
+    assert_eq!(answered(&format!("{set}{failed}")), bulk("false"));
+    assert_eq!(answered(failed), bulk("true"));
+    let nan = "return cjson.encode({0/0})";
+    assert_eq!(answered(&format!("cjson.encode_invalid_numbers(true); {nan}")), bulk("[nan]"));
+    assert_eq!(answered(&format!("cjson.encode_invalid_numbers('null'); {nan}")), bulk("[null]"));
+    assert!(matches!(answered(nan), Outcome::Ended(Reply::Error(_))));
+}
+
+#[test]
+fn a_library_sees_little_while_it_registers_its_functions() {
+    let mut scripts = Scripts::new(limits());
+    let mut load = |text: &str| {
+        let text =
+            format!("#!lua name=lib\n{text}\nredis.register_function('f', function() return math.pi end)");
+        match scripts.load_library(&Bytes::from(text), true) {
+            Ok(name) => name,
+            Err(Reply::Error(words)) => words.into_owned(),
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    for (name, text) in
+        [("math", "local x = math.random()"), ("call", "redis.call('PING')"), ("x", "local y = x")]
+    {
+        let absent = format!("nonexistent global variable '{name}'");
+        assert!(load(text).contains(&absent), "{}", load(text));
+    }
+    assert!(load("x = 1").ends_with("Attempt to modify a readonly table"), "{}", load("x = 1"));
+    assert_eq!(load("redis.log(redis.LOG_NOTICE, redis.REDIS_VERSION)"), "lib");
 }

@@ -14,6 +14,7 @@ use crate::disk::syncer::Syncer;
 use crate::inbox::{Inbox, Mail};
 use crate::listener::{Admittance, Listener};
 use crate::log;
+use crate::metrics::{self, MetricsPort};
 use crate::peers::{Peers, Stance};
 use crate::pump::{Pump, State, WAKER};
 use crate::secret::{self, SecretError};
@@ -129,6 +130,7 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Running {
     cores: Vec<(Arc<Inbox>, JoinHandle<()>)>,
+    metrics: Option<MetricsPort>,
     /// Locked as long as the cores run.
     _directory: Directory,
 }
@@ -146,6 +148,11 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     let keys = keys(config, &cluster)?;
     let directory = Directory::open(&config.dir, &cluster, &settings)?;
     let mut listener = Some(client_listener(config)?);
+    let metrics = metrics::listen(config).map_err(|(address, error)| StartError::Listen {
+        whom: "metrics",
+        address,
+        error,
+    })?;
     let mut polls = Vec::new();
     let mut inboxes = Vec::new();
     for _ in cluster.own_cores() {
@@ -182,11 +189,15 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
             state: State::default(),
         });
     }
+    let first = Arc::clone(&inboxes[0]);
+    let metrics = metrics
+        .map(|socket| MetricsPort::start(socket, config, &cluster, machine.clock, first))
+        .transpose()?;
     let mut cores = Vec::new();
     for (pump, inbox) in pumps.into_iter().zip(inboxes) {
         cores.push((inbox, spawn(pump, config.broken)?));
     }
-    Ok(Running { cores, _directory: directory })
+    Ok(Running { cores, metrics, _directory: directory })
 }
 
 fn spawn(pump: Pump, broken: Option<Rule>) -> io::Result<JoinHandle<()>> {
@@ -333,7 +344,7 @@ fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machi
         core,
         registry: &ensue_protocol::REGISTRY,
         protocols: config.protocols.clone(),
-        handlers: config.handlers.clone(),
+        handlers: config.handlers.iter().map(|named| named.handler.clone()).collect(),
         append_fsync: config.appendfsync,
         password: config.requirepass.clone(),
         maxmemory_policy: config.maxmemory_policy.clone(),
@@ -397,6 +408,7 @@ fn peer_authentication(config: &Config) -> &'static str {
 impl Running {
     /// Lets no client in any more, and ends those that are connected when they have their answers.
     pub fn drain(&self) {
+        self.metrics.iter().for_each(MetricsPort::drain);
         for (inbox, _) in &self.cores {
             inbox.post(Mail::Drain);
         }

@@ -101,5 +101,16 @@ pub const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// Cores of a node.
 pub const CORES_MAX: u16 = 256;
 
+/// Connections of the metrics port, each of which has a thread as long as it lasts.
+pub const METRICS_CONNECTIONS_MAX: usize = 8;
+/// How long one may take from its first byte to its last one, in each direction, and longest head of a request.
+pub const METRICS_TRANSFER_MS: u64 = 5_000;
+pub const METRICS_HEAD_BYTES_MAX: usize = 8 << 10;
+/// How long it may then take to close its side.
+pub const METRICS_DRAIN_MS: u64 = 500;
+/// How old an observation may be that is shown again, and how much longer than a request a core may take for one.
+pub const OBSERVATION_FRESH_MS: u64 = 100;
+pub const OBSERVATION_WAIT_MS: u64 = 1_000;
+
 /// Longest line on the admin port and between the processes of a dev cluster.
 pub const ADMIN_LINE_BYTES_MAX: u64 = 4 << 10;

@@ -21,6 +21,7 @@ pub(crate) use directive::fsync_name;
 use ensue_node::{AppendFsync, BranchingOptions, FirstStart, Handler, Home, Topology, Tuning};
 use ensue_protocol::Promises;
 use ensue_types::{KeyspaceId, Rule, limits};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 /// Keys with a home, as the configuration names it.
@@ -30,6 +31,14 @@ pub struct NamedHome {
     pub pattern: Bytes,
     /// By its name: which datacenters there are may be said later.
     pub datacenter: String,
+}
+
+/// A handler of conflicts, as the configuration names it.
+#[derive(Clone, Debug)]
+pub struct NamedHandler {
+    /// `union`, or `lua` and a file.
+    pub words: String,
+    pub handler: Handler,
 }
 
 /// Everything that the server can be told.
@@ -56,6 +65,12 @@ pub struct Config {
     /// Peers of other machines are believed without a proof.
     pub peer_unauthenticated: bool,
     pub protected_mode: bool,
+    /// Where metrics and readiness are served; zero is nowhere.
+    pub metrics_port: u16,
+    /// Address on which they are.
+    pub metrics_bind: IpAddr,
+    /// Whoever reaches that port is answered, from other machines too.
+    pub metrics_unauthenticated: bool,
     pub requirepass: Option<String>,
     /// Who may send `DEBUG`: `no` (nobody), `local` (this machine) or `yes`.
     pub enable_debug_command: String,
@@ -97,7 +112,7 @@ pub struct Config {
     /// The protocol of each keyspace, by name.
     pub protocols: Vec<String>,
     /// Who folds conflicting values of which keys.
-    pub handlers: Vec<Handler>,
+    pub handlers: Vec<NamedHandler>,
     pub homes: Vec<NamedHome>,
     pub home_reads: Vec<KeyspaceId>,
     pub home_wait_ms: u64,
@@ -141,6 +156,9 @@ impl Default for Config {
             cluster_secret: None,
             peer_unauthenticated: false,
             protected_mode: true,
+            metrics_port: 0,
+            metrics_bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            metrics_unauthenticated: false,
             requirepass: None,
             enable_debug_command: "no".into(),
             maxclients: 10_000,
@@ -216,7 +234,7 @@ impl Config {
 
     /// A handler that nobody would ask is a mistake.
     fn check_handlers(&self) -> Result<(), ConfigError> {
-        for handler in &self.handlers {
+        for NamedHandler { handler, .. } in &self.handlers {
             let protocol = &self.protocols[usize::from(handler.keyspace.0)];
             let known = ensue_protocol::by_name(protocol, Default::default());
             if !known.is_some_and(|known| known.needs().siblings) {

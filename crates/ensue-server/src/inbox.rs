@@ -5,6 +5,7 @@
 
 use crate::disk::syncer::SyncDone;
 use crate::listener::Guest;
+use crate::metrics::Question;
 use crate::peers::Resolved;
 use ensue_types::PartitionId;
 use ensue_wire::Envelope;
@@ -29,6 +30,8 @@ pub(crate) enum Mail {
     /// The address of a peer was looked up.
     Resolved(Resolved),
     Synced(PartitionId, SyncDone),
+    /// Somebody watches this node; on the first core of a node.
+    Observe(Question),
     /// No client is let in from now on; those that are connected are ended when they have their answers.
     Drain,
     Shutdown,

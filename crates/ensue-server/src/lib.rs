@@ -20,6 +20,7 @@ mod inbox;
 mod link;
 mod listener;
 pub mod log;
+mod metrics;
 mod peers;
 mod pump;
 pub mod recover;

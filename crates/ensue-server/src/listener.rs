@@ -173,7 +173,8 @@ pub(crate) fn prepare(stream: &TcpStream, keepalive_s: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn is_loopback(address: IpAddr) -> bool {
+/// Whether it is this machine.
+pub(crate) fn is_loopback(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_loopback(),
         IpAddr::V6(address) => {

@@ -12,11 +12,12 @@ use crate::clock::Clock;
 use crate::cpu;
 use crate::disk::Disk;
 use crate::inbox::{Inbox, Mail};
-use crate::listener::{Guest, Listener};
+use crate::listener::{self, Guest, Listener};
 use crate::log::{self, Throttle};
+use crate::metrics::Question;
 use crate::peers::{self, Peers};
 use ensue_node::{Input, Node, Output, Trace};
-use ensue_types::{CoreId, DatacenterId};
+use ensue_types::{CoreId, DatacenterId, SessionId};
 use ensue_wire::CoreName;
 use mio::{Events, Interest, Poll, Registry, Token};
 use std::collections::VecDeque;
@@ -60,6 +61,8 @@ pub(crate) struct State {
     /// For each core of the node, what goes to it at the end of the turn.
     outgoing: Vec<Vec<Mail>>,
     admitted: Vec<Guest>,
+    /// What was asked by those who watch this node, and is not answered yet.
+    questions: Vec<(SessionId, Question)>,
     next_core: usize,
     next_housekeeping_us: u64,
     /// The node had more to do than a turn allows.
@@ -166,6 +169,11 @@ impl Pump {
                 }
                 Mail::Resolved(resolved) => self.peers.resolved(now_us, resolved),
                 Mail::Synced(partition, done) => self.disk.synced(partition, done),
+                Mail::Observe(question) => {
+                    let (session, scope) = (listener::next_session(), question.scope);
+                    self.state.questions.push((session, question));
+                    self.state.inputs.push_back(Input::Observe { session, scope });
+                }
                 Mail::Drain => {
                     self.listener = None;
                     self.clients.drain();
@@ -275,6 +283,12 @@ impl Pump {
                 }
             },
             Output::Disk { partition, op } => self.disk.execute(partition, op),
+            Output::Observed { session, observation } => {
+                let asked = |(asked, _): &(SessionId, Question)| *asked == session;
+                if let Some(index) = self.state.questions.iter().position(asked) {
+                    self.state.questions.swap_remove(index).1.answer(*observation);
+                }
+            }
             Output::Trace(trace) => self.tell(&trace),
             Output::Stopped => self.state.stopped = true,
         }
@@ -349,6 +363,17 @@ impl Pump {
                 let now_us = self.clock.monotonic_us();
                 self.state.complaints.warning(now_us, format_args!("{core}: refused: {what}"));
             }
+            Trace::HandlerFailed { partition, keyspace, handler, why } => {
+                let now_us = self.clock.monotonic_us();
+                self.state.complaints.warning(
+                    now_us,
+                    format_args!(
+                        "{core}: partition {partition}: the handler '{handler}' of keyspace {} failed, and the last \
+                         writer's value is shown: {why}",
+                        keyspace.0
+                    ),
+                );
+            }
             Trace::PartitionReady { partition, records } => {
                 log::notice(format_args!("{core}: partition {partition} is ready after {records} records"));
             }
@@ -372,6 +397,21 @@ impl Pump {
             Trace::Rejoining { partition } => {
                 log::warning(format_args!(
                     "{core}: partition {partition} has lost its directory and takes everything from the other datacenters"
+                ));
+            }
+            Trace::CopyBegun { partition, donor } => {
+                log::warning(format_args!(
+                    "{core}: partition {partition} has lost its directory, and the logs of the other datacenters begin                      later: it takes a copy of what {donor} holds"
+                ));
+            }
+            Trace::CopyGivenUp { partition, donor } => {
+                log::warning(format_args!(
+                    "{core}: the copy of {donor}'s partition {partition} broke off: another one is begun"
+                ));
+            }
+            Trace::Copied { partition, donor } => {
+                log::notice(format_args!(
+                    "{core}: partition {partition} holds a copy of what {donor} held, and takes what followed"
                 ));
             }
             Trace::PeerRefused { partition, datacenter, reason } => {

@@ -59,8 +59,9 @@ pub(crate) fn settings(config: &Config, cluster: &Cluster) -> Settings {
 
 /// In the order in which they are tried. A pattern is quoted, so that two lists never look the same.
 fn handlers_of(config: &Config, keyspace: KeyspaceId) -> Vec<String> {
-    let handlers = config.handlers.iter().filter(|handler| handler.keyspace == keyspace);
-    handlers.map(|one| format!("\"{}\" {}", one.pattern.escape_ascii(), one.fold.name())).collect()
+    let all = config.handlers.iter().map(|named| &named.handler);
+    let handlers = all.filter(|handler| handler.keyspace == keyspace);
+    handlers.map(|one| format!("\"{}\" {}", one.pattern.escape_ascii(), one.fold.identity())).collect()
 }
 
 /// As handlers: in the order in which they are tried.

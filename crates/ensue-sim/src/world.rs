@@ -13,6 +13,7 @@ mod disks;
 mod drive;
 pub mod event;
 mod faults;
+pub mod handlers;
 pub mod marks;
 pub mod network;
 pub mod nonsense;

@@ -11,6 +11,12 @@ use crate::superblock::Superblock;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
+/// Where the items of a checkpoint go, one after the other.
+pub trait Items {
+    /// Takes an item of a kind, and its bytes.
+    fn item(&mut self, kind: u8, bytes: &[u8]);
+}
+
 /// A block is closed when it has grown to this.
 pub const BLOCK_BYTES: usize = 256 << 10;
 
@@ -62,23 +68,6 @@ impl CheckpointWriter {
 
     pub fn place(&self) -> CheckpointPlace {
         self.place
-    }
-
-    /// Adds an item.
-    pub fn item(&mut self, kind: u8, bytes: &[u8]) {
-        assert!(self.state == State::Writing, "an item after the end of the checkpoint");
-        assert!(bytes.len() <= RECORD_BYTES_MAX, "an item of {} bytes", bytes.len());
-        if self.block.is_empty() {
-            self.block.reserve(BLOCK_BYTES + bytes.len().min(BLOCK_BYTES));
-            self.block.resize(BLOCK_HEADER_BYTES, 0);
-        }
-        self.block.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        self.block.push(kind);
-        self.block.extend_from_slice(bytes);
-        self.block_items += 1;
-        if self.block.len() >= BLOCK_BYTES {
-            self.close_block();
-        }
     }
 
     fn close_block(&mut self) {
@@ -169,6 +158,24 @@ impl CheckpointWriter {
     /// Whether the checkpoint counts.
     pub fn is_durable(&self) -> bool {
         self.state == State::Durable
+    }
+}
+
+impl Items for CheckpointWriter {
+    fn item(&mut self, kind: u8, bytes: &[u8]) {
+        assert!(self.state == State::Writing, "an item after the end of the checkpoint");
+        assert!(bytes.len() <= RECORD_BYTES_MAX, "an item of {} bytes", bytes.len());
+        if self.block.is_empty() {
+            self.block.reserve(BLOCK_BYTES + bytes.len().min(BLOCK_BYTES));
+            self.block.resize(BLOCK_HEADER_BYTES, 0);
+        }
+        self.block.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+        self.block.push(kind);
+        self.block.extend_from_slice(bytes);
+        self.block_items += 1;
+        if self.block.len() >= BLOCK_BYTES {
+            self.close_block();
+        }
     }
 }
 

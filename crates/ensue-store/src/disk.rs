@@ -90,6 +90,12 @@ pub enum DiskDone {
     },
 }
 
+/// What is said of a request that failed (`DiskDone::Failed`).
+pub fn failure_words(op: &str, file: Option<FileName>, reason: &str) -> String {
+    let file = file.map(|file| file.to_string()).unwrap_or_default();
+    format!("{op} of {file} failed: {reason}")
+}
+
 impl fmt::Display for FileName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,9 +2,12 @@
 //! and 5.3).
 //!
 //! The siblings of a location arrive, lowest stamp first; what readers see of them leaves. A handler is a function of
-//! the set of its siblings and of nothing else: their order and repetition mean nothing, and a fold of folds is the
-//! fold of all. So every datacenter that has the same writes shows the same. A handler decides what is shown, never
-//! what is kept.
+//! the set of its siblings and of nothing else: their order and repetition mean nothing. So every datacenter that has
+//! the same writes shows the same. A handler decides what is shown, never what is kept: all siblings are folded anew
+//! when one comes, so a fold of folds need not be the fold of all; with those that are built in it is.
+//!
+//! A handler from elsewhere may make nothing of some siblings. What `newest` makes of them is shown then, with the
+//! reason: a reason depends on the siblings alone, too.
 //!
 //! A delete beside a value is no value to any handler but `newest`: what was written concurrently with it survives.
 
@@ -27,11 +30,25 @@ pub struct Folded {
 /// A handler.
 pub trait Fold: fmt::Debug + Send + Sync {
     /// The name in the configuration.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
-    /// What two siblings or more are to readers: a value, or nothing.
-    fn fold(&self, siblings: &[Folded]) -> Option<Bytes>;
+    /// What two siblings or more are to readers: a value, or nothing; or why it makes nothing of them.
+    fn fold(&self, siblings: &[Folded]) -> Result<Option<Bytes>, Failed>;
+
+    /// What must be the same in all datacenters, because it decides what is shown.
+    fn identity(&self) -> String {
+        self.name().to_owned()
+    }
+
+    /// Whether what it makes of numbers is a number, so that it folds scores, too.
+    fn keeps_numbers(&self) -> bool {
+        false
+    }
 }
+
+/// Why a handler made nothing of some siblings, in short words.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Failed(pub Box<str>);
 
 /// Which handler a key has.
 pub trait Handlers: fmt::Debug + Send + Sync {
@@ -55,23 +72,30 @@ pub fn by_name(name: &str) -> Option<Arc<dyn Fold>> {
 
 /// The handler of scores where this one is of values: what is made of texts is no score.
 pub(crate) fn of_scores(fold: &dyn Fold) -> &dyn Fold {
-    match fold.name() {
-        "union" | "concat-sorted" => &Newest,
-        _ => fold,
-    }
+    if fold.keeps_numbers() { fold } else { &Newest }
 }
 
 /// The last writer's, deletes among them: what every other protocol does.
 #[derive(Debug)]
 pub struct Newest;
 
+impl Newest {
+    pub(crate) fn of(siblings: &[Folded]) -> Option<Bytes> {
+        siblings.iter().max_by_key(|sibling| sibling.stamp)?.value.clone()
+    }
+}
+
 impl Fold for Newest {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "newest"
     }
 
-    fn fold(&self, siblings: &[Folded]) -> Option<Bytes> {
-        siblings.iter().max_by_key(|sibling| sibling.stamp)?.value.clone()
+    fn fold(&self, siblings: &[Folded]) -> Result<Option<Bytes>, Failed> {
+        Ok(Newest::of(siblings))
+    }
+
+    fn keeps_numbers(&self) -> bool {
+        true
     }
 }
 
@@ -80,15 +104,15 @@ impl Fold for Newest {
 struct Union;
 
 impl Fold for Union {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "union"
     }
 
-    fn fold(&self, siblings: &[Folded]) -> Option<Bytes> {
-        join(siblings, |values| {
+    fn fold(&self, siblings: &[Folded]) -> Result<Option<Bytes>, Failed> {
+        Ok(join(siblings, |values| {
             let elements: BTreeSet<&[u8]> = values.iter().flat_map(|value| parts(value, b',')).collect();
             elements.into_iter().collect::<Vec<_>>().join(&b',')
-        })
+        }))
     }
 }
 
@@ -98,12 +122,12 @@ impl Fold for Union {
 struct ConcatSorted;
 
 impl Fold for ConcatSorted {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "concat-sorted"
     }
 
-    fn fold(&self, siblings: &[Folded]) -> Option<Bytes> {
-        join(siblings, |values| {
+    fn fold(&self, siblings: &[Folded]) -> Result<Option<Bytes>, Failed> {
+        Ok(join(siblings, |values| {
             let mut lines: BTreeMap<&[u8], usize> = BTreeMap::new();
             for value in values {
                 let mut here: BTreeMap<&[u8], usize> = BTreeMap::new();
@@ -115,7 +139,7 @@ impl Fold for ConcatSorted {
             }
             let repeated = lines.into_iter().flat_map(|(line, count)| std::iter::repeat_n(line, count));
             repeated.collect::<Vec<_>>().join(&b'\n')
-        })
+        }))
     }
 }
 
@@ -126,17 +150,21 @@ struct Extreme {
 }
 
 impl Fold for Extreme {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         if self.greatest { "max" } else { "min" }
     }
 
-    fn fold(&self, siblings: &[Folded]) -> Option<Bytes> {
+    fn fold(&self, siblings: &[Folded]) -> Result<Option<Bytes>, Failed> {
         let values = || values_of(siblings);
         let number = |value: &&Bytes| Decimal::parse(value);
         let numbers = values().any(|value| number(&value).is_some());
         let ranked = values().map(|value| (number(&value), value)).filter(|rank| rank.0.is_some() == numbers);
         let chosen = if self.greatest { ranked.max() } else { ranked.min() };
-        chosen.map(|(_, value)| value.clone())
+        Ok(chosen.map(|(_, value)| value.clone()))
+    }
+
+    fn keeps_numbers(&self) -> bool {
+        true
     }
 }
 
@@ -149,11 +177,17 @@ fn join(siblings: &[Folded], several: impl Fn(&BTreeSet<&Bytes>) -> Vec<u8>) -> 
     }
 }
 
-/// The values that count: beside one that was put, a delete says nothing, whatever has been added since.
+/// The values that count.
 fn values_of(siblings: &[Folded]) -> impl Iterator<Item = &Bytes> {
+    counted(siblings).filter_map(|(_, value)| value)
+}
+
+/// The siblings, each with its value as it counts: beside one that was put, a delete says nothing, whatever has been
+/// added since.
+pub fn counted(siblings: &[Folded]) -> impl Iterator<Item = (&Folded, Option<&Bytes>)> {
     let all_delete = siblings.iter().all(|sibling| sibling.deletes);
-    let counts = move |sibling: &&Folded| all_delete || !sibling.deletes;
-    siblings.iter().filter(counts).filter_map(|sibling| sibling.value.as_ref())
+    let value = move |sibling: &Folded| all_delete || !sibling.deletes;
+    siblings.iter().map(move |sibling| (sibling, sibling.value.as_ref().filter(|_| value(sibling))))
 }
 
 fn parts(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {

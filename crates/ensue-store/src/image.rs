@@ -337,5 +337,17 @@ pub fn decode_write(kind: u8, bytes: &Bytes) -> Result<WriteImage, LayoutError> 
     Ok(WriteImage { since, keyspace, stamp, operation, dependencies, change, previous })
 }
 
+/// Whether an item that another datacenter sent can be read back as what it says it is.
+pub fn check_item(kind: u8, bytes: &Bytes) -> Result<(), LayoutError> {
+    match kind {
+        PARTITION => PartitionImage::decode(bytes).map(|_| ()),
+        EFFECT | BARE_EFFECT | VERSION | FLUSH => decode_write(kind, bytes).map(|_| ()),
+        FLOOR => decode_floor(bytes).map(|_| ()),
+        RECORD => layout::decode_record(bytes).map(|_| ()),
+        BRANCH_STATES | BRANCH_KEY => Ok(()),
+        _ => Err(LayoutError::Unknown { what: "kind of item", at: 0, value: u64::from(kind) }),
+    }
+}
+
 #[cfg(test)]
 mod tests;

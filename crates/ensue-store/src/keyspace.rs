@@ -404,7 +404,7 @@ impl Keyspace {
     /// Hides every base value with a stamp below the flush's. Its stamp and what it saw stay until nothing older can
     /// arrive, as for any tombstone: a late write below it must lose against it here, too.
     pub fn flush(&mut self, flush: &Write) {
-        self.watches.clear();
+        self.watches.on_flush();
         self.written.note_everything(flush);
         let known = |known: &Write| known.stamp == flush.stamp;
         if self.flushes.iter().any(known) {

@@ -11,7 +11,7 @@
 //! what readers see of them: a handler does (`fold`), and its answer is kept until something changes.
 
 use crate::cell::{Addition, Base, Content, Outcome, State, content_of};
-use crate::fold::{Fold, Folded};
+use crate::fold::{Failed, Fold, Folded, Newest};
 use bytes::Bytes;
 use ensue_types::{DatacenterId, Effect, OperationId, Position, Previous, Rule, Seen, Source, Stamp};
 
@@ -39,6 +39,8 @@ pub struct Siblings {
     replaced: Replaced,
     /// What readers see of the base and these, if there are any.
     folded: Option<Bytes>,
+    /// The handler made nothing of them, and `folded` is the last writer's.
+    failed: Option<Failed>,
 }
 
 /// What writes merged here have replaced, wherever it was.
@@ -110,6 +112,12 @@ impl State {
         Some(siblings.folded.clone().map_or(Content::Nothing, Content::Bytes))
     }
 
+    /// Why the handler made nothing of what stands here, if it did not: readers see the last writer's.
+    pub fn fold_failure(&self) -> Option<&str> {
+        let siblings = self.siblings.as_ref().filter(|siblings| !siblings.others.is_empty())?;
+        siblings.failed.as_ref().map(|failed| &*failed.0)
+    }
+
     /// Merges an effect beside what it did not replace.
     pub(crate) fn merge_beside(
         &mut self,
@@ -173,7 +181,7 @@ impl State {
             all.clear();
         }
         if !all.is_empty() || !replaced.is_empty() {
-            self.siblings = Some(Box::new(Siblings { others: all, replaced, folded: None }));
+            self.siblings = Some(Box::new(Siblings { others: all, replaced, ..Siblings::default() }));
         }
         if changed { Outcome::Won } else { Outcome::Lost }
     }
@@ -204,7 +212,7 @@ impl State {
         };
         let all =
             siblings.others.iter().map(|sibling| (&sibling.base, &sibling.seen)).chain([(&self.base, seen)]);
-        let all: Vec<Folded> = all
+        let mut all: Vec<Folded> = all
             .map(|(base, seen)| {
                 let value = match content_of(base.value.as_ref(), seen, additions) {
                     Content::Nothing => None,
@@ -214,10 +222,17 @@ impl State {
                 Folded { stamp: base.stamp, value, deletes: base.value.is_none() }
             })
             .collect();
-        siblings.folded = match Rule::FoldsIgnoreTheOrder.holds() {
+        if !Rule::HandlersAreGivenAnOrder.holds() {
+            all.sort_by_key(|one| one.stamp == arrived);
+        }
+        let folded = match Rule::FoldsIgnoreTheOrder.holds() {
             true => fold.fold(&all),
             // Broken on purpose: whichever came last.
-            false => all.into_iter().find(|one| one.stamp == arrived).and_then(|one| one.value),
+            false => Ok(all.iter().find(|one| one.stamp == arrived).and_then(|one| one.value.clone())),
+        };
+        (siblings.folded, siblings.failed) = match folded {
+            Ok(folded) => (folded, None),
+            Err(failed) => (Newest::of(&all), Some(failed)),
         };
     }
 }
@@ -226,7 +241,8 @@ impl Siblings {
     /// Bytes of the values beside the newest, and of what is made of all of them.
     pub(crate) fn bytes(&self) -> u64 {
         let values = self.others.iter().filter_map(|sibling| sibling.base.value.as_ref());
-        values.chain(&self.folded).map(|value| value.len() as u64).sum::<u64>() + BYTES
+        let failed = self.failed.as_ref().map_or(0, |failed| failed.0.len() as u64);
+        values.chain(&self.folded).map(|value| value.len() as u64).sum::<u64>() + failed + BYTES
     }
 }
 

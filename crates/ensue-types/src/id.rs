@@ -141,6 +141,15 @@ impl Position {
         Position(self.0.saturating_add(1))
     }
 
+    /// How many entries come after this place up to an end. Of an earlier incarnation only the last part is counted:
+    /// how many entries it had is not kept.
+    pub fn entries_to(self, end: Position) -> u64 {
+        match self.incarnation() == end.incarnation() {
+            true => end.0.saturating_sub(self.0),
+            false => end.number(),
+        }
+    }
+
     /// Whether a stream may come to this place, and go on in another incarnation if it must.
     pub fn is_possible(self) -> bool {
         self.0 <= u64::from(u16::MAX - 1) << POSITION_BITS

@@ -52,6 +52,18 @@ pub const SCRIPT_BYTES_MAX: usize = 1 << 20;
 pub const SCRIPT_MEMORY_BYTES_MAX: usize = 256 << 20;
 /// Steps of a script before it is stopped: some tenths of a second in which its core does nothing else.
 pub const SCRIPT_STEPS_MAX: u64 = 5_000_000;
+/// Steps of one call of a Lua handler of conflicts: some hundredths of a second, while a write is merged.
+pub const HANDLER_STEPS_MAX: u64 = 2_000_000;
+/// Bytes that one call allocates, nothing of which is collected before it has ended.
+pub const HANDLER_MEMORY_BYTES_MAX: usize = 64 << 20;
+/// Bytes of all values that it is given, and of the one that it returns: of longer ones the last writer's is shown.
+pub const HANDLER_VALUE_BYTES_MAX: usize = 1 << 20;
+/// Longest text of such a handler.
+pub const HANDLER_TEXT_BYTES_MAX: usize = 64 << 10;
+/// Commands of a script, and bytes of them, that are told to who monitors or is told of changes. What goes beyond is
+/// not shown; who is told of changes is told that everything has changed.
+pub const CALLS_TOLD_MAX: usize = 10_000;
+pub const CALLS_TOLD_BYTES_MAX: usize = 1 << 20;
 /// Bytes of what sessions ask about pasts that they take over, waiting for one partition that reads its log; the last
 /// may be longer.
 pub const BUFFERED_BYTES_MAX: usize = 16 << 20;
@@ -133,6 +145,10 @@ pub const READ_MARK_MS: u64 = 2 * READ_TRANSACTION_TIMEOUT_MS;
 pub const REQUEST_TIMEOUT_MS: u64 = 5_000;
 /// Steps of a stream's progress in time that a partition keeps: the latest few seconds one by one, older ones coarsely.
 pub const PROGRESS_STEPS_MAX: usize = 1_024;
+/// How exactly the age of what another datacenter lacks is known, and how many steps of it are kept: after hours
+/// without a link a step is a minute, and a partition keeps a few kilobytes for each datacenter.
+pub const AGE_STEP_US: u64 = 10_000;
+pub const AGE_STEPS_MAX: usize = 256;
 /// Restarts of one read transaction before its client gets an error.
 pub const READ_RESTARTS_MAX: u32 = 16;
 

@@ -28,6 +28,8 @@ pub enum Reply {
     /// A set in RESP3, an array in RESP2.
     Set(Vec<Reply>),
     Double(f64),
+    /// The digits of a number that is too big for an integer; a bulk string in RESP2.
+    BigNumber(Bytes),
     Boolean(bool),
 }
 
@@ -53,7 +55,7 @@ impl Reply {
         FRAME_BYTES
             + match self {
                 Reply::Status(words) | Reply::Error(words) => words.len(),
-                Reply::Bulk(bytes) | Reply::Verbatim(bytes) => bytes.len(),
+                Reply::Bulk(bytes) | Reply::Verbatim(bytes) | Reply::BigNumber(bytes) => bytes.len(),
                 Reply::Array(items) | Reply::Set(items) => items.iter().map(Reply::encoded_bytes).sum(),
                 Reply::Map(pairs) | Reply::Pairs(pairs) | Reply::Keyed(pairs) => {
                     pairs.iter().map(|(key, value)| key.encoded_bytes() + value.encoded_bytes()).sum()
@@ -73,7 +75,7 @@ impl Hash for Reply {
         match self {
             Reply::Status(text) | Reply::Error(text) => text.hash(state),
             Reply::Integer(number) => number.hash(state),
-            Reply::Bulk(bytes) | Reply::Verbatim(bytes) => bytes.hash(state),
+            Reply::Bulk(bytes) | Reply::Verbatim(bytes) | Reply::BigNumber(bytes) => bytes.hash(state),
             Reply::Nil | Reply::NilArray => {}
             Reply::Array(items) | Reply::Set(items) => items.hash(state),
             Reply::Map(pairs) | Reply::Pairs(pairs) | Reply::Keyed(pairs) => pairs.hash(state),

@@ -157,6 +157,10 @@ rules! {
     HearAllBeforePromising,
     /// What a datacenter requests or claims without ground ends the exchange with it, and stops nobody else.
     RefuseThePeerAlone,
+    /// The last part of a copy for an empty directory leaves when the donor's log is durable up to all that it holds.
+    CopyWhatIsDurable,
+    /// While a copy is made, nothing is collected of what it may bring again.
+    KeepTombstonesForCopies,
 
     // Dependencies and contexts.
     /// A dependency on another partition is checked with the owner of that partition in this datacenter (Eiger 3.1).
@@ -282,6 +286,8 @@ rules! {
     FoldsAreReadWhole,
     /// A fold does not depend on the order in which its values came (COPS 3).
     FoldsIgnoreTheOrder,
+    /// A handler is given values in the order of their stamps, in whatever order they came (COPS 3).
+    HandlersAreGivenAnOrder,
     /// A checkpoint holds all values that stand beside each other.
     CheckpointHoldsSiblings,
 

@@ -172,6 +172,14 @@ pub enum Message {
         /// The session that wrote it, if it is one of the core that is told.
         writer: Option<SessionId>,
     },
+    /// What the script of this request has called, to a core that is told of changes; its answer follows.
+    Called {
+        request: RequestId,
+        keyspace: KeyspaceId,
+        commands: Vec<Args>,
+        /// These are all of them, and not only the first ones.
+        all: bool,
+    },
     /// A question to all sessions of a core (`CLIENT LIST`, connection counts).
     CoreQuery {
         request: RequestId,
@@ -390,6 +398,28 @@ pub enum Message {
         after: Position,
         received: Position,
         entries: Vec<Bytes>,
+    },
+    /// My directory is empty, and the logs no longer have what it held: a copy of what you hold, by this number. All
+    /// parts before this one are here. `again` after a broken link: what was sent of it and later may be lost.
+    CopyFetch {
+        copy: u64,
+        part: u64,
+        again: bool,
+    },
+    /// A part of that copy: items as a checkpoint has them, each behind its kind. With the last part it holds all that
+    /// was applied when it began, and nothing that the sender could still lose. `done` of `of` rows were looked at.
+    Copied {
+        copy: u64,
+        part: u64,
+        is_last: bool,
+        done: u64,
+        of: u64,
+        items: Vec<Bytes>,
+    },
+    /// I make no copy of this number, or no longer. `cannot`: I hold what no copy can hold.
+    CopyRefused {
+        copy: u64,
+        cannot: bool,
     },
     /// A state of a branching keyspace came below one that is collected here. These states are: what do they lack of
     /// it?

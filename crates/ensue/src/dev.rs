@@ -50,7 +50,8 @@ pub(crate) struct DevArgs {
     /// Protocol of one keyspace, as `1=pocc`; may be given once a keyspace
     #[arg(long = "keyspace", value_name = "N=NAME")]
     keyspaces: Vec<String>,
-    /// Who folds conflicting values of which keys, as `1:cart:*=union`; the first pattern that matches
+    /// Who folds conflicting values of which keys, as `1:cart:*=union` or `1:cart:*=lua FILE`; the first pattern that
+    /// matches
     #[arg(long = "conflicts", value_name = "N:PATTERN=HANDLER")]
     conflicts: Vec<String>,
     /// Any other directive of the nodes, as `branch-leaves-max=128`; may be repeated

@@ -83,6 +83,7 @@ const SESSION: Table = Table {
                 "tracking",
             ],
         ),
+        ("called", &["core_state", "monitor"]),
         ("inquiry", &["core_state"]),
         ("step", &["failure", "plan"]),
         ("cx", &["contexts", "core_state", "failure", "requests", "step"]),

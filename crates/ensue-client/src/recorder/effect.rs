@@ -263,7 +263,7 @@ fn text(reply: &Reply) -> Option<String> {
 
 fn bytes(reply: &Reply) -> Option<&[u8]> {
     match reply {
-        Reply::Bulk(bytes) | Reply::Verbatim(bytes) => Some(bytes),
+        Reply::Bulk(bytes) | Reply::Verbatim(bytes) | Reply::BigNumber(bytes) => Some(bytes),
         Reply::Status(words) => Some(words.as_bytes()),
         _ => None,
     }

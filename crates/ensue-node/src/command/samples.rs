@@ -2,14 +2,14 @@
 
 use ensue_types::Reply;
 
-/// The answer of this kind. A big number is a bulk string, as in RESP2.
+/// The answer of this kind.
 pub(crate) fn sample(kind: &[u8]) -> Option<Reply> {
     let counted = || (0..3).map(Reply::Integer).collect::<Vec<_>>();
     Some(match kind {
         b"string" => Reply::bulk("Hello World"),
         b"integer" => Reply::Integer(12345),
         b"double" => Reply::Double(3_141.0 / 1_000.0),
-        b"bignum" => Reply::bulk("1234567999999999999999999999999999999"),
+        b"bignum" => Reply::BigNumber("1234567999999999999999999999999999999".into()),
         b"null" => Reply::Nil,
         b"array" => Reply::Array(counted()),
         b"set" => Reply::Set(counted()),

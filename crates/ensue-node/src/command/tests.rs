@@ -176,6 +176,7 @@ fn show(reply: &Reply) -> String {
             format!("({})", shown.collect::<Vec<_>>().join(" "))
         }
         Reply::Boolean(value) => value.to_string(),
+        Reply::BigNumber(digits) => String::from_utf8_lossy(digits).into_owned(),
     }
 }
 

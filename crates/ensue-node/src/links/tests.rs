@@ -44,7 +44,7 @@ fn who_replicates_to_nobody_is_not_ready() {
     let ready = |linked: &[LinkReport], metrics: &[(&str, i64)]| {
         let metric =
             |name: &str| metrics.iter().find(|(known, _)| *known == name).map_or(0, |(_, value)| *value);
-        shortcomings(&topology, &together(linked), metric).join("; ")
+        shortcomings(&topology, &together(linked), usize::from(topology.partitions), metric).join("; ")
     };
     let up = [report(1, 2, 0, 10, "")];
     assert_eq!(ready(&up, &[("linked_oslo", 4)]), "");

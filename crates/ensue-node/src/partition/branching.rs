@@ -189,6 +189,16 @@ impl Branching {
         self.keyspaces.get(&keyspace).is_some_and(|branches| branches.may_follow(commit))
     }
 
+    /// The metrics of the keyspaces with branches, where there are such.
+    pub(in crate::partition) fn add_metrics(&self, add: &mut impl FnMut(&str, u64)) {
+        for (keyspace, branches) in self.each() {
+            let metrics = branches.metrics();
+            add(&format!("branch_states_{}", keyspace.0), metrics.states as u64);
+            add(&format!("branch_leaves_{}", keyspace.0), metrics.leaves as u64);
+            add(&format!("branch_waiting_{}", keyspace.0), metrics.waiting as u64);
+        }
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.keyspaces.values().map(|branches| branches.metrics().bytes as u64).sum()
     }

@@ -97,6 +97,17 @@ impl Cx {
         Address::Partition { datacenter: self.datacenter, partition: self.id }
     }
 
+    /// Goes on for a partition that begins anew: with what it has yet to say, to do and to count, and with what would
+    /// be mistaken for something else if it came twice.
+    pub(super) fn take_over(&mut self, before: &mut Cx) {
+        self.outbox = std::mem::take(&mut before.outbox);
+        self.disk_ops = std::mem::take(&mut before.disk_ops);
+        self.traces = std::mem::take(&mut before.traces);
+        self.statistics = std::mem::take(&mut before.statistics);
+        self.next_number = before.next_number;
+        self.clock = before.clock;
+    }
+
     /// Sends once the log as it stands now is durable enough.
     pub(crate) fn send(&mut self, to: Address, message: Message) {
         self.send_at(self.clock.latest(), to, message);

@@ -3,6 +3,7 @@
 pub(in crate::partition) mod accesses;
 pub(in crate::partition) mod acknowledge;
 pub(in crate::partition) mod branches;
+mod called;
 pub(in crate::partition) mod conflicts;
 pub(in crate::partition) mod contexts;
 pub(in crate::partition) mod evict;
@@ -24,6 +25,7 @@ use crate::partition::order::RowOrder;
 use crate::partition::others::Others;
 use crate::partition::work::Work;
 use accesses::{Accesses, Policy};
+use called::ScriptCalls;
 use conflicts::ConflictLog;
 use contexts::Contexts;
 use ensue_script::Scripts;
@@ -48,6 +50,11 @@ pub(crate) struct Keyspaces {
     scripts: Scripts,
     /// They were forgotten, which the sessions of this core have yet to learn.
     scripts_flushed: bool,
+    /// Scripts that were run: none has the chance of another.
+    scripts_run: u32,
+    /// What scripts call is told to cores, which is noted in `called`.
+    tells_calls: bool,
+    called: ScriptCalls,
     /// Of each keyspace, the locations that have not been looked at since the floor last rose.
     unfolded: Vec<usize>,
     /// Of each keyspace, how far it has been forgotten what settled values carry.
@@ -86,6 +93,9 @@ impl Keyspaces {
             counts: ReadCounts::default(),
             scripts: Scripts::new(scripts::limits_of(config.tuning.script_steps)),
             scripts_flushed: false,
+            scripts_run: 0,
+            tells_calls: false,
+            called: ScriptCalls::default(),
             unfolded: vec![0; usize::from(limits::KEYSPACES)],
             forgetting: vec![ForgettingPass::default(); usize::from(limits::KEYSPACES)],
             accesses: Accesses::of_policy(Policy::named(&config.maxmemory_policy)),
@@ -113,8 +123,9 @@ impl Keyspaces {
         std::mem::take(&mut self.scripts_flushed)
     }
 
-    /// From now on changes of rows are noted, or no longer.
+    /// From now on changes of rows are noted, and what scripts call; or no longer.
     pub(in crate::partition) fn note_written(&mut self, is_wanted: bool) {
+        self.tells_calls = is_wanted;
         self.keyspaces.iter_mut().for_each(|rows| rows.note_written(is_wanted));
     }
 

@@ -13,7 +13,8 @@ use crate::partition::persistence::Persistence;
 use crate::partition::transactions::Transactions;
 use crate::partition::visibility::Visibility;
 use crate::trace::Trace;
-use ensue_types::DatacenterId;
+use ensue_types::{DatacenterId, LogicalTime};
+use ensue_wire::Message;
 
 /// A machine over parts of the partition, for as long as it runs.
 pub(crate) struct Peering<'a> {
@@ -33,6 +34,26 @@ impl Peering<'_> {
             keyspaces: self.keyspaces,
             transactions: self.transactions,
         }
+    }
+
+    /// Takes what a datacenter says of its streams and directories; anything else is handed back.
+    pub(in crate::partition) fn dispatch(
+        &mut self,
+        from: DatacenterId,
+        time: LogicalTime,
+        message: Message,
+    ) -> Option<Message> {
+        match message {
+            Message::Introduce(introduction) => self.on_introduce(from, &introduction),
+            Message::StreamResume { received, .. } => self.on_stream_resume(from, received),
+            Message::StreamEntries { first, entries, .. } => self.on_stream_entries(from, first, entries),
+            Message::StreamAcknowledge(acknowledge) => self.on_stream_acknowledge(from, &acknowledge, time),
+            Message::PassedOn { origin, entries } => self.on_passed_on(from, origin, entries),
+            Message::BranchFetched { keyspace, rebuilt } => self.on_branch_fetched(from, keyspace, rebuilt),
+            Message::CopyFetch { copy, part, again } => self.on_copy_fetch(from, (copy, part, again)),
+            message => return Some(message),
+        }
+        None
     }
 
     /// What a datacenter has sent is dropped.

@@ -68,8 +68,15 @@ impl Peers {
             }
             let name = &cx.config.topology.datacenters[usize::from(datacenter.0)].name;
             add(&format!("refused_{name}_messages"), self.refused(datacenter));
-            add(&format!("lag_{name}_entries"), entries_between(sender.synced(), cx.position));
-            add(&format!("unreceived_{name}_entries"), entries_between(sender.received(), cx.position));
+            add(&format!("lag_{name}_entries"), sender.synced().entries_to(cx.position));
+            add(&format!("unreceived_{name}_entries"), sender.received().entries_to(cx.position));
+            let age_ms = |after: Position| match after.entries_to(cx.position) {
+                0 => 0,
+                _ => others.replication.lateness.written_ms(cx.now, after),
+            };
+            add(&format!("lag_{name}_ms_max"), age_ms(sender.synced()));
+            add(&format!("unreceived_{name}_ms_max"), age_ms(sender.received()));
+            others.replication.add_lateness_of(cx, datacenter, add);
             add(&format!("linked_{name}"), u64::from(sender.is_resumed()));
             add(
                 &format!("refused_{name}_partitions"),
@@ -77,13 +84,6 @@ impl Peers {
             );
         }
     }
-}
-
-/// Entries after one place and up to another. Of an earlier incarnation only the last part is counted: how many entries
-/// it had is not kept.
-fn entries_between(after: Position, end: Position) -> u64 {
-    let same = after.incarnation() == end.incarnation();
-    if same { end.0.saturating_sub(after.0) } else { end.number() }
 }
 
 impl Peers {

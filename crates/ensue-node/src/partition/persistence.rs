@@ -4,6 +4,8 @@
 //! be synced or durably applied is a snapshot taken when a sync began, reported when it ended.
 
 pub(in crate::partition) mod checkpoint;
+mod copies;
+pub(in crate::partition) mod copying;
 pub(in crate::partition) mod space;
 
 use crate::config::AppendFsync;
@@ -19,6 +21,7 @@ use ensue_store::superblock::{Superblock, WITNESS_FORMAT};
 use ensue_store::witness;
 use ensue_types::{DatacenterId, DirectoryId, Incarnation, LogicalTime, Position, Rule};
 use std::collections::VecDeque;
+use std::fmt;
 
 const EVERY_SECOND_US: u64 = 1_000_000;
 /// How often time alone is given a chance to do something.
@@ -38,6 +41,10 @@ struct SyncSnapshot {
 pub(crate) struct Persistence {
     superblock: Option<Superblock>,
     writer: Option<(CheckpointWriter, crate::partition::persistence::checkpoint::Walk)>,
+    /// Checkpoints that are sent to datacenters whose directory is empty.
+    copies: copies::Copies,
+    /// The checkpoint that another datacenter sends to this empty directory.
+    copying: Option<copying::CopyWriter>,
     checkpointed_end: Lsn,
     snapshot: Option<SyncSnapshot>,
     next_sync_us: u64,
@@ -49,6 +56,21 @@ pub(crate) struct Persistence {
     room: crate::partition::persistence::space::Room,
     /// There is a witness, which is written over after each sync of the log.
     has_witness: bool,
+    counts: Counts,
+}
+
+/// What was done since the start.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    syncs: u64,
+    checkpoints: u64,
+}
+
+/// Nothing that happens later depends on it, so two nodes that differ in it alone are in the same state.
+impl fmt::Debug for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Counts")
+    }
 }
 
 impl Persistence {
@@ -56,6 +78,8 @@ impl Persistence {
         Persistence {
             superblock: None,
             writer: None,
+            copies: copies::Copies::default(),
+            copying: None,
             checkpointed_end: Lsn(0),
             snapshot: None,
             next_sync_us: 0,
@@ -64,7 +88,13 @@ impl Persistence {
             caught_up: None,
             room: Default::default(),
             has_witness: false,
+            counts: Counts::default(),
         }
+    }
+
+    /// Syncs of the log that were begun, and checkpoints that are durable, since the start.
+    pub(in crate::partition) fn counts(&self) -> (u64, u64) {
+        (self.counts.syncs, self.counts.checkpoints)
     }
 
     /// What recovery has found.
@@ -235,7 +265,10 @@ impl Persistence {
             self.snapshot = Some(SyncSnapshot { end, applied, received, shown });
         }
         match op {
-            Some(op) => cx.disk_ops.push_back(op),
+            Some(op) => {
+                self.counts.syncs += 1;
+                cx.disk_ops.push_back(op);
+            }
             None => self.take_snapshot(others, synced),
         }
     }

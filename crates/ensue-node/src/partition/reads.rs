@@ -3,6 +3,7 @@
 pub(in crate::partition) mod blocked;
 pub(in crate::partition) mod changes;
 pub(in crate::partition) mod pops;
+mod ready;
 pub(in crate::partition) mod snapshot;
 pub(in crate::partition) mod snapshot_reads;
 pub(in crate::partition) mod times;
@@ -30,6 +31,9 @@ impl Reads {
         add("waiting_reads", self.snapshots.waiting_reads() as u64);
         add("waiting_for_times", self.blocked.len() as u64);
         add("waiting_pops", self.pops.len() as u64);
+        let (rows, ending) = self.pops.rows_counts();
+        add("total_blocking_keys", rows as u64);
+        add("total_blocking_keys_on_nokey", ending as u64);
     }
 }
 

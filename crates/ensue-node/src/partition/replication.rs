@@ -4,9 +4,12 @@
 //! has. A sender holds nothing that the log does not hold; memory keeps a window of the log's tail.
 
 pub(in crate::partition) mod acknowledgements;
+pub(in crate::partition) mod ages;
 pub(in crate::partition) mod applied;
+pub(in crate::partition) mod delays;
 pub(in crate::partition) mod held_back;
 pub(in crate::partition) mod inbound;
+pub(in crate::partition) mod lateness;
 pub(in crate::partition) mod old_entries;
 pub(in crate::partition) mod own;
 pub(in crate::partition) mod progress;
@@ -22,6 +25,7 @@ use ensue_types::{DatacenterId, PartitionId, Position};
 use ensue_wire::Address;
 use held_back::HeldBack;
 use inbound::Inbound;
+use lateness::Lateness;
 use progress::Progress;
 use receiver::Receiver;
 use replicas::ReplicaWaits;
@@ -65,6 +69,7 @@ pub(crate) struct Replication {
     pub(in crate::partition) acknowledgements: Acknowledgements,
     replica_waits: ReplicaWaits,
     loss_counts: LossCounts,
+    pub(in crate::partition) lateness: Lateness,
 }
 
 impl Replication {
@@ -212,6 +217,7 @@ impl Replication {
             acknowledgements: Default::default(),
             replica_waits: Default::default(),
             loss_counts: LossCounts::default(),
+            lateness: Lateness::default(),
         }
     }
 }

@@ -11,6 +11,7 @@ mod checkpoints;
 mod collecting;
 mod conflicts;
 mod contexts;
+mod copies;
 mod evictions;
 mod expiries;
 mod forgetting;

@@ -14,6 +14,7 @@ use super::plan::{Plan, scripts};
 use bytes::Bytes;
 use ensue_resp::{CommandSpec, Flags, Route};
 use ensue_types::{Args, KeyspaceId};
+use ensue_wire::ChannelKind;
 
 /// The keyspace in which the next command waits for what the session did at a home of keys, or, at a home, for the past
 /// of a session elsewhere. What goes to a home waits there.
@@ -50,7 +51,11 @@ pub(super) fn note(cx: &mut Cx<'_>, client: &Client, spec: &'static CommandSpec,
 
 /// Shows a command to who monitors, but for those of operators, and without passwords.
 pub(super) fn show(cx: &mut Cx<'_>, client: &Client, spec: &'static CommandSpec, args: &Args) {
-    let is_hidden = spec.flags.contains(Flags::SKIP_MONITOR) && spec.route != Route::Script;
+    // The reset of a client that monitors would be the first that comes after it.
+    let monitors = || cx.core.channels.count(client.id(), ChannelKind::Monitor) > 0;
+    let resets_itself = || spec.name == "reset" && monitors();
+    let is_hidden =
+        spec.flags.contains(Flags::SKIP_MONITOR) && spec.route != Route::Script || resets_itself();
     if cx.core.is_monitored() && !is_hidden && !spec.flags.contains(Flags::ADMIN) {
         let line = monitor::line(cx.now, cx.keyspace(), client.address(), spec.name, args);
         cx.core.show_command(client.id(), line);
@@ -79,7 +84,10 @@ pub(super) fn note_reads<'c>(
         return;
     }
     for (spec, args) in commands {
-        if spec.flags.contains(Flags::READONLY) || spec.route == Route::Script {
+        // What a script reads is said by whoever runs it; elsewhere, it may be all that it names.
+        if spec.route == Route::Script && homes::place(cx.core, cx.contexts, [(spec, args)]) == Place::Here {
+            cx.core.tracking.begin_script(client);
+        } else if spec.flags.contains(Flags::READONLY) || spec.route == Route::Script {
             cx.core.note_reads(client, ensue_resp::keys(spec, args));
         }
     }

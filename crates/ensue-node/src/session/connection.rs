@@ -32,7 +32,7 @@ pub(super) enum Life {
     Closing,
     /// The client left; what it asked goes on, unanswered.
     Gone,
-    /// The client is one of another datacenter, which has sent all that it asks; there is no connection here.
+    /// Who asks is no client of this datacenter, and has sent all that it asks; there is no connection here.
     Elsewhere,
 }
 
@@ -149,6 +149,13 @@ impl Session {
         if protocol.capabilities().causality {
             session.contexts.await_later(protocol, keyspace, context);
         }
+        session
+    }
+
+    /// A session of somebody who asks once, and is no client.
+    pub(super) fn of_an_observer(now: Now, id: SessionId, keyspaces: usize) -> Session {
+        let mut session = Session::new(now, id, [String::new(), String::new()], keyspaces, true);
+        session.parts.life = Life::Elsewhere;
         session
     }
 

@@ -19,6 +19,7 @@ use crate::command::events;
 use crate::cpu::CpuReport;
 use crate::links::LinkReport;
 use crate::memory::Memory;
+use crate::observation::Observation;
 use crate::statistics::{self, Rate, Statistics};
 use crate::{NodeConfig, Trace};
 use bytes::Bytes;
@@ -382,6 +383,8 @@ impl CoreState {
         self.slower_than_us = self.parameters.number(SLOWER_THAN);
         self.latency_threshold_ms = self.parameters.number(LATENCY_THRESHOLD);
         self.parameters_changed = true;
+        let pushes = self.tracking.limit(self.tracked_keys_max());
+        self.push_all(pushes);
         self.want_changes();
     }
 
@@ -417,6 +420,8 @@ impl CoreState {
 
     /// The present input has done all that it does: clients are told together of what they are to be told together.
     pub(super) fn on_quiet(&mut self) {
+        // Other cores say who monitors there.
+        self.want_changes();
         let pushes = self.tracking.take_broadcasts();
         self.push_all(pushes);
     }
@@ -434,9 +439,12 @@ impl CoreState {
 
     /// A client that is told of changes reads these keys.
     pub(super) fn note_reads<'k>(&mut self, client: SessionId, keys: impl Iterator<Item = &'k Bytes>) {
-        let keys_max = usize::try_from(self.parameters.number("tracking-table-max-keys")).unwrap_or(0);
-        let pushes = self.tracking.note(client, keys, keys_max);
+        let pushes = self.tracking.note(client, keys, self.tracked_keys_max());
         self.push_all(pushes);
+    }
+
+    fn tracked_keys_max(&self) -> usize {
+        usize::try_from(self.parameters.number("tracking-table-max-keys")).unwrap_or(0)
     }
 
     /// Something was written: clients that cache it are told, and those that subscribe to keyspace events.
@@ -470,7 +478,7 @@ impl CoreState {
         self.push_all(frames);
     }
 
-    fn push_all(&mut self, pushes: Vec<Push>) {
+    pub(super) fn push_all(&mut self, pushes: Vec<Push>) {
         for (session, bytes) in pushes {
             self.output(SessionOutput::Push { session, bytes });
         }
@@ -478,7 +486,8 @@ impl CoreState {
 
     /// Has the partitions tell this core what is written, if anybody here wants to know.
     fn want_changes(&mut self) {
-        let wanted = !self.tracking.is_empty() || !self.parameters.value(EVENTS).is_empty();
+        let wanted =
+            !self.tracking.is_empty() || !self.parameters.value(EVENTS).is_empty() || self.is_monitored();
         if wanted != self.is_told_changes {
             self.is_told_changes = wanted;
             self.report_changes(wanted, None);
@@ -592,6 +601,11 @@ impl CoreState {
     pub(super) fn send(&mut self, to: Address, time: LogicalTime, message: Message) {
         let envelope = Envelope { from: self.address(), to, time, message };
         self.outputs.push_back(SessionOutput::Send(envelope));
+    }
+
+    /// What somebody wanted to see, who is no client.
+    pub(super) fn show(&mut self, session: SessionId, observation: Box<Observation>) {
+        self.output(SessionOutput::Observed { session, observation });
     }
 
     pub(super) fn output(&mut self, output: SessionOutput) {

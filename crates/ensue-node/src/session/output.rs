@@ -1,6 +1,7 @@
 //! What leaves the sessions of a core. The order is the order of effects.
 
 use crate::Trace;
+use crate::observation::Observation;
 use bytes::Bytes;
 use ensue_types::SessionId;
 use ensue_wire::Envelope;
@@ -23,6 +24,11 @@ pub(crate) enum SessionOutput {
     /// Close this connection after what was written to it.
     Disconnect {
         session: SessionId,
+    },
+    /// What somebody wanted to see, who is no client.
+    Observed {
+        session: SessionId,
+        observation: Box<Observation>,
     },
     /// To a partition or a core of this datacenter.
     Send(Envelope),

@@ -20,6 +20,8 @@ enum Kind {
     Integer(i64, i64),
     /// A number of bytes, with a unit or without.
     Memory,
+    /// The same, or so many hundredths of `maxmemory`.
+    MemoryOrShare,
     /// One of these words.
     Word(&'static [&'static str]),
     /// Classes of keyspace events.
@@ -49,9 +51,10 @@ const fn renamed(name: &'static str, alias: &'static str, kind: Kind, default: &
 /// Sizes and counts that are kept and do nothing.
 const COUNT: Kind = Kind::Integer(0, i64::MAX);
 
-static PARAMETERS: [Parameter; 46] = [
+static PARAMETERS: [Parameter; 48] = [
     parameter("active-expire-effort", Kind::Integer(1, 10), "1"),
     parameter("activedefrag", Kind::Word(&["no"]), "no"),
+    parameter("aof-use-rdb-preamble", Kind::Switch, "yes"),
     renamed("busy-reply-threshold", "lua-time-limit", COUNT, "5000"),
     parameter("client-query-buffer-limit", Kind::Memory, "1073741824"),
     parameter("dynamic-hz", Kind::Switch, "yes"),
@@ -72,15 +75,21 @@ static PARAMETERS: [Parameter; 46] = [
     parameter("lfu-decay-time", COUNT, "1"),
     parameter("lfu-log-factor", COUNT, "10"),
     parameter("list-compress-depth", COUNT, "0"),
-    renamed("list-max-listpack-size", "list-max-ziplist-size", Kind::Integer(-5, i64::MAX), "-2"),
+    renamed(
+        "list-max-listpack-size",
+        "list-max-ziplist-size",
+        Kind::Integer(i32::MIN as i64, i32::MAX as i64),
+        "-2",
+    ),
     parameter("maxmemory", Kind::Memory, "0"),
-    parameter("maxmemory-clients", Kind::Memory, "0"),
+    parameter("maxmemory-clients", Kind::MemoryOrShare, "0"),
     parameter("maxmemory-eviction-tenacity", Kind::Integer(0, 100), "10"),
     parameter("maxmemory-policy", Kind::Word(&POLICIES), "noeviction"),
     parameter("maxmemory-samples", Kind::Integer(1, 64), "5"),
     parameter("notify-keyspace-events", Kind::Events, ""),
     parameter("rdb-key-save-delay", Kind::Integer(i64::MIN, i64::MAX), "0"),
     parameter("rdbcompression", Kind::Switch, "yes"),
+    parameter("repl-backlog-size", Kind::Memory, "1048576"),
     parameter("repl-ping-replica-period", Kind::Integer(1, i64::MAX), "10"),
     parameter("repl-timeout", Kind::Integer(1, i64::MAX), "60"),
     parameter("save", Kind::Saves, ""),
@@ -171,14 +180,16 @@ pub(crate) fn check(words: &[Bytes], directives: &[(String, String)]) -> Result<
         };
         let text = String::from_utf8_lossy(value);
         let Some(parameter) = find(name) else {
-            let fixed = directives.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(name));
-            match fixed {
+            let is_meant = |(known, _): &&(String, String)| known.as_bytes().eq_ignore_ascii_case(name);
+            // One that has several lines is told line by line.
+            let mut fixed = directives.iter().filter(is_meant).map(|(_, is)| *is == text).peekable();
+            match fixed.peek().copied() {
                 None => {
                     let words =
                         format!("ERR Unknown option or number of arguments for CONFIG SET - '{shown}'");
                     return Err(Reply::Error(words.into()));
                 }
-                Some((_, is)) if *is == text => continue,
+                Some(_) if fixed.any(|is_same| is_same) => continue,
                 Some(_) => return failed("can't set immutable config"),
             }
         };
@@ -206,7 +217,14 @@ impl Kind {
                 Some(_) => Err(format!("argument must be between {least} and {most} inclusive")),
                 None => Err("argument couldn't be parsed into an integer".to_owned()),
             },
-            Kind::Memory => bytes_of(text)
+            Kind::MemoryOrShare if text.ends_with('%') => {
+                match number::parse_i64(text.trim_end_matches('%').as_bytes()) {
+                    Some(share @ 0..=100) => Ok(format!("{share}%")),
+                    Some(101..) => Err("percentage argument must be less or equal to 100".to_owned()),
+                    _ => Err("argument must be a memory or percent value".to_owned()),
+                }
+            }
+            Kind::MemoryOrShare | Kind::Memory => bytes_of(text)
                 .map(|bytes| bytes.to_string())
                 .ok_or_else(|| "argument must be a memory value".to_owned()),
             Kind::Word(words) => match words.iter().find(|word| word.eq_ignore_ascii_case(text)) {

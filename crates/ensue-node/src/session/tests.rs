@@ -10,6 +10,7 @@ mod homes;
 mod homes_serving;
 mod links;
 mod multi;
+mod observation;
 mod performance;
 mod pubsub;
 mod reads;
@@ -24,11 +25,12 @@ mod writes;
 
 use super::{SessionOutput, Sessions};
 use crate::config::{DatacenterTopology, Tuning};
+use crate::observation::Observation;
 use crate::{NodeConfig, Topology, Trace};
 use bytes::Bytes;
 use ensue_types::{
     Args, Causes, Context, CoreId, DatacenterId, LogicalTime, Now, OperationId, PartitionId, Position, Reply,
-    RequestId, SessionId, Source, Stamp, partition_of,
+    RequestId, SessionId, Source, Stamp, limits, partition_of,
 };
 use ensue_wire::{Address, Envelope, FirstValues, Message};
 use std::collections::VecDeque;
@@ -50,6 +52,7 @@ struct World {
     traces: Vec<Trace>,
     /// What was pushed, to whom.
     pushed: Vec<(SessionId, String)>,
+    observed: Vec<(SessionId, Observation)>,
 }
 
 /// Keyspaces 0 and 1 with causality, keyspace 2 without; partitions 0 and 1 on core 0, 2 and 3 on core 1.
@@ -90,6 +93,7 @@ impl World {
             disconnected: false,
             traces: Vec::new(),
             pushed: Vec::new(),
+            observed: Vec::new(),
         };
         world.sessions.on_link_up(CoreId(1));
         world.sessions.on_connected(world.now, CLIENT, "10.0.0.1:5000".into(), "10.0.0.2:6379".into());
@@ -119,6 +123,9 @@ impl World {
                 SessionOutput::Disconnect { session } => {
                     assert_eq!(session, CLIENT);
                     self.disconnected = true;
+                }
+                SessionOutput::Observed { session, observation } => {
+                    self.observed.push((session, *observation));
                 }
                 SessionOutput::Send(envelope) => self.sent.push_back(envelope),
                 SessionOutput::Trace(trace) => self.traces.push(trace),

@@ -31,6 +31,8 @@ struct Tracked {
     options: Options,
     /// What `CLIENT CACHING` has said of the next command.
     caching: Option<bool>,
+    /// The keys that the scripts of its present command read are to be noted.
+    notes_script: bool,
     version: ProtocolVersion,
     /// The client that is told in its place is gone.
     is_broken: bool,
@@ -76,8 +78,16 @@ impl Tracking {
             options.prefixes.extend(before.options.prefixes.iter().cloned());
         }
         let (reading, changed, broadcast) = Default::default();
-        let tracked =
-            Tracked { options, caching: None, version, is_broken: false, reading, changed, broadcast };
+        let tracked = Tracked {
+            options,
+            caching: None,
+            notes_script: false,
+            version,
+            is_broken: false,
+            reading,
+            changed,
+            broadcast,
+        };
         self.clients.insert(client, tracked);
     }
 
@@ -132,6 +142,18 @@ impl Tracking {
         }
     }
 
+    /// A script begins whose reads are to be noted.
+    pub(super) fn begin_script(&mut self, client: SessionId) {
+        if let Some(tracked) = self.clients.get_mut(&client) {
+            tracked.notes_script = true;
+        }
+    }
+
+    /// Whether what the scripts of a client read is to be noted.
+    pub(super) fn notes_script(&self, client: SessionId) -> bool {
+        self.clients.get(&client).is_some_and(|tracked| tracked.notes_script)
+    }
+
     /// A client reads keys. Beyond so many keys others are given up, and their readers told that they have changed.
     pub(super) fn note<'k>(
         &mut self,
@@ -153,6 +175,11 @@ impl Tracking {
         if let Some(tracked) = self.clients.get_mut(&client) {
             tracked.reading.append(&mut reading);
         }
+        self.limit(keys_max)
+    }
+
+    /// Gives up keys beyond so many, unless 0 is the bound, which is none.
+    pub(super) fn limit(&mut self, keys_max: usize) -> Vec<Push> {
         let mut pushes = Vec::new();
         while keys_max > 0 && self.readers.len() > keys_max {
             let Some(key) = self.readers.keys().next().cloned() else { break };
@@ -212,10 +239,16 @@ impl Tracking {
         self.clients.keys().filter_map(|id| self.told(*id, None)).collect()
     }
 
+    /// All keys may have changed, for one client.
+    pub(super) fn on_everything_of(&mut self, client: SessionId) -> Vec<Push> {
+        self.told(client, None).into_iter().collect()
+    }
+
     /// A client has its answers: what has changed meanwhile is told behind them once more.
     pub(super) fn on_answered(&mut self, client: SessionId) -> Vec<Push> {
         let Some(tracked) = self.clients.get_mut(&client) else { return Vec::new() };
         tracked.reading.clear();
+        tracked.notes_script = false;
         let changed = std::mem::take(&mut tracked.changed);
         changed.iter().filter_map(|key| self.told(client, Some(std::slice::from_ref(key)))).collect()
     }
@@ -253,8 +286,8 @@ impl Tracking {
         };
         match (tracked.options.redirect, version) {
             (0, ProtocolVersion::Resp2) => None,
-            (0, ProtocolVersion::Resp3) => Some((id, push(&[Reply::bulk("invalidate"), keys], version))),
-            (_, version) => {
+            (_, ProtocolVersion::Resp3) => Some((id, push(&[Reply::bulk("invalidate"), keys], version))),
+            (_, ProtocolVersion::Resp2) => {
                 let channel = Reply::bulk("__redis__:invalidate");
                 let keys = if keys == Reply::Nil { Reply::NilArray } else { keys };
                 Some((id, push(&[Reply::bulk("message"), channel, keys], version)))

@@ -142,3 +142,16 @@ fn flags_have_names() {
     let names: Vec<&str> = lookup(b"incr").expect("a known command").flags.names().collect();
     assert_eq!(names, ["write", "denyoom", "fast"]);
 }
+
+#[test]
+fn sort_stores_at_the_last_key_that_it_is_told() {
+    let keys_of = |line: &str| {
+        let args: Vec<Bytes> = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
+        let spec = lookup(&args[0]).expect("it is known");
+        keys(spec, &args).map(|key| String::from_utf8_lossy(key).into_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(keys_of("sort a store b store c"), "a c");
+    assert_eq!(keys_of("sort a by store get store limit 0 1 STORE b"), "a b");
+    assert_eq!(keys_of("sort a store b by store"), "a b");
+    assert_eq!(keys_of("sort store"), "store");
+}

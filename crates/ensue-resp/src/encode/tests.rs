@@ -41,6 +41,8 @@ fn every_kind() {
         "*4\r\n$1\r\na\r\n$3\r\n0.5\r\n$1\r\nb\r\n:1\r\n",
         "*2\r\n*2\r\n$1\r\na\r\n,0.5\r\n*2\r\n$1\r\nb\r\n:1\r\n",
     );
+    let big = "12345678901234567890";
+    check(Reply::BigNumber(big.into()), &format!("$20\r\n{big}\r\n"), &format!("({big}\r\n"));
     check(Reply::Boolean(true), ":1\r\n", "#t\r\n");
     check(Reply::Boolean(false), ":0\r\n", "#f\r\n");
 }

@@ -32,3 +32,34 @@ impl Engine {
         Run { outcome: Outcome::Ended(ABSENT), steps: 0 }
     }
 }
+
+/// The same of handlers of conflicts: there is none.
+pub mod handlers {
+    use crate::handlers::{HandledSibling, HandlerFailure, HandlerLimits};
+    use bytes::Bytes;
+
+    /// See the module.
+    pub enum Interpreter {}
+
+    impl Interpreter {
+        pub fn compile(_text: &[u8]) -> Result<Vec<u8>, String> {
+            Err("this server was built without scripts".to_owned())
+        }
+
+        pub fn new(compiled: &[u8], _memory_bytes_max: usize) -> Result<Interpreter, String> {
+            Interpreter::compile(compiled).map(|_| unreachable!("nothing is compiled"))
+        }
+
+        pub fn memory_bytes(&self) -> usize {
+            match *self {}
+        }
+
+        pub fn garbage_bytes(&self) -> usize {
+            match *self {}
+        }
+
+        pub fn fold(&self, _: &[HandledSibling], _: HandlerLimits) -> Result<Option<Bytes>, HandlerFailure> {
+            match *self {}
+        }
+    }
+}

@@ -56,6 +56,12 @@ pub fn to_lua(lua: &Lua, reply: Reply, resp3: bool) -> mlua::Result<Value> {
         Reply::Status(words) => tagged("ok", text(words.as_bytes())?),
         Reply::Error(words) => tagged("err", text(words.as_bytes())?),
         Reply::Integer(integer) => Ok(Value::Number(integer as f64)),
+        Reply::Verbatim(bytes) if resp3 => {
+            let table = lua.create_table_with_capacity(0, 2)?;
+            table.raw_set("format", "txt")?;
+            table.raw_set("string", text(&bytes)?)?;
+            tagged("verbatim_string", Value::Table(table))
+        }
         Reply::Bulk(bytes) | Reply::Verbatim(bytes) => text(&bytes),
         Reply::Nil | Reply::NilArray => Ok(if resp3 { Value::Nil } else { Value::Boolean(false) }),
         Reply::Array(items) => Ok(Value::Table(list(lua, items, resp3)?)),
@@ -82,6 +88,8 @@ pub fn to_lua(lua: &Lua, reply: Reply, resp3: bool) -> mlua::Result<Value> {
         }
         Reply::Double(value) if resp3 => tagged("double", Value::Number(value)),
         Reply::Double(value) => text(&ensue_resp::number::f64_bytes(value)),
+        Reply::BigNumber(digits) if resp3 => tagged("big_number", text(&digits)?),
+        Reply::BigNumber(digits) => text(&digits),
         Reply::Boolean(truth) if resp3 => Ok(Value::Boolean(truth)),
         Reply::Boolean(truth) => Ok(Value::Number(f64::from(u8::from(truth)))),
     }
@@ -150,7 +158,13 @@ impl Converter<'_> {
             return Ok(Reply::Set(items));
         }
         if let Value::String(digits) = table.raw_get("big_number")? {
-            return Ok(Reply::Bulk(self.take(&digits)?));
+            let digits = self.take(&digits)?;
+            // What ends a line in the protocol must not stand in it.
+            let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+            return Ok(Reply::BigNumber(match digits.iter().any(is_end) {
+                true => digits.iter().map(|byte| if is_end(byte) { b' ' } else { *byte }).collect(),
+                false => digits,
+            }));
         }
         if let Value::Table(verbatim) = table.raw_get("verbatim_string")? {
             if let Value::String(text) = verbatim.raw_get("string")? {

@@ -1,4 +1,4 @@
-//! `cjson`: JSON as lua-cjson writes and reads it, with the settings that Redis leaves it.
+//! `cjson`: JSON as lua-cjson writes and reads it, with the settings that Redis leaves it, until a script has others.
 //!
 //! Tables whose keys are positive integers are arrays, unless that would leave most of it empty; an empty table is an
 //! object. Numbers have fourteen digits.
@@ -10,16 +10,74 @@ use super::convert::number;
 use crate::number::general;
 use ensue_types::limits;
 use mlua::{Table, Value};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 pub use decode::decode;
 
-/// Tables in tables, in both directions.
+/// Tables in tables, in both directions, if a script does not want fewer.
 const DEPTH_MAX: usize = 1000;
 const DIGITS: usize = 14;
 const STEPS_PER_TABLE: u64 = 50;
 /// An array with more places than this is refused if not at least one of `SPARSE_RATIO` is taken.
 const SPARSE_SAFE: usize = 10;
 const SPARSE_RATIO: usize = 2;
+
+/// What a script has set. It is shared with closures of the interpreter; only one thread ever uses it at a time.
+#[derive(Debug)]
+pub struct Settings {
+    encode_depth: AtomicUsize,
+    decode_depth: AtomicUsize,
+    /// How numbers are written that JSON does not have.
+    invalid: AtomicU8,
+}
+
+const REFUSED: u8 = 0;
+const WRITTEN: u8 = 1;
+const AS_NULL: u8 = 2;
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let settings =
+            Settings { encode_depth: 0.into(), decode_depth: 0.into(), invalid: AtomicU8::new(REFUSED) };
+        settings.begin();
+        settings
+    }
+}
+
+impl Settings {
+    /// As every run begins.
+    pub fn begin(&self) {
+        self.encode_depth.store(DEPTH_MAX, Ordering::Relaxed);
+        self.decode_depth.store(DEPTH_MAX, Ordering::Relaxed);
+        self.invalid.store(REFUSED, Ordering::Relaxed);
+    }
+
+    /// How deep tables may nest in a direction, after it was set if a value is given.
+    pub fn depth(&self, encodes: bool, depth: Option<usize>) -> usize {
+        let setting = if encodes { &self.encode_depth } else { &self.decode_depth };
+        if let Some(depth) = depth {
+            setting.store(depth.clamp(1, DEPTH_MAX), Ordering::Relaxed);
+        }
+        setting.load(Ordering::Relaxed)
+    }
+
+    /// How invalid numbers are written, after it was set if a word is given: `off`, `on` or `null`.
+    pub fn invalid_numbers(&self, word: Option<&str>) -> &'static str {
+        if let Some(word) = word {
+            let setting = match word {
+                "on" => WRITTEN,
+                "null" => AS_NULL,
+                _ => REFUSED,
+            };
+            self.invalid.store(setting, Ordering::Relaxed);
+        }
+        match self.invalid.load(Ordering::Relaxed) {
+            WRITTEN => "on",
+            AS_NULL => "null",
+            _ => "off",
+        }
+    }
+}
 
 /// What goes wrong: words for the script, or the end of the run.
 pub enum Problem {
@@ -42,14 +100,15 @@ impl From<&str> for Problem {
 }
 
 /// Writes a value.
-pub fn encode(budget: &Budget, value: &Value) -> Result<Vec<u8>, Problem> {
-    let mut writer = Writer { budget, bytes: Vec::new() };
+pub fn encode(budget: &Budget, settings: &Settings, value: &Value) -> Result<Vec<u8>, Problem> {
+    let mut writer = Writer { budget, settings, bytes: Vec::new() };
     writer.value(value, 0)?;
     Ok(writer.bytes)
 }
 
 struct Writer<'a> {
     budget: &'a Budget,
+    settings: &'a Settings,
     bytes: Vec<u8>,
 }
 
@@ -67,7 +126,13 @@ impl Writer<'_> {
                 Some(number) if number.is_finite() => {
                     self.bytes.extend_from_slice(general(number, DIGITS).as_bytes());
                 }
-                Some(_) => return Err("Cannot serialise number: must not be NaN or Inf".into()),
+                Some(number) => match self.settings.invalid.load(Ordering::Relaxed) {
+                    WRITTEN if number.is_nan() => self.bytes.extend_from_slice(b"nan"),
+                    WRITTEN if number > 0.0 => self.bytes.extend_from_slice(b"inf"),
+                    WRITTEN => self.bytes.extend_from_slice(b"-inf"),
+                    AS_NULL => self.bytes.extend_from_slice(b"null"),
+                    _ => return Err("Cannot serialise number: must not be NaN or Inf".into()),
+                },
                 None => {
                     let words = format!("Cannot serialise {}: type not supported", value.type_name());
                     return Err(Problem::Words(words));
@@ -79,7 +144,7 @@ impl Writer<'_> {
 
     fn table(&mut self, table: &Table, depth: usize) -> Result<(), Problem> {
         self.budget.spend(STEPS_PER_TABLE)?;
-        if depth > DEPTH_MAX {
+        if depth > self.settings.depth(true, None) {
             return Err(Problem::Words(format!("Cannot serialise, excessive nesting ({depth})")));
         }
         match self.array_length(table)? {

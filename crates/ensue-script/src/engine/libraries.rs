@@ -37,6 +37,20 @@ const RAISING: [(&str, Native); 14] = [
     ("find_plain", find_plain),
 ];
 
+/// The same for the settings of `cjson`: each is set if a value is given, and answers what it is.
+pub fn register_settings(lua: &Lua, natives: &Table, settings: &Arc<json::Settings>) -> mlua::Result<()> {
+    lua.set_app_data(settings.clone());
+    let own = settings.clone();
+    let depth = lua.create_function(move |_, (encodes, depth): (bool, Option<f64>)| {
+        Ok(own.depth(encodes, depth.map(|depth| depth as usize)))
+    })?;
+    natives.raw_set("json_depth", depth)?;
+    let own = settings.clone();
+    let invalid =
+        lua.create_function(move |_, written: Option<String>| Ok(own.invalid_numbers(written.as_deref())))?;
+    natives.raw_set("json_invalid_numbers", invalid)
+}
+
 /// Puts everything native into a table.
 pub fn register(lua: &Lua, natives: &Table, (budget, random, resp3): Shared<'_>) -> mlua::Result<()> {
     for (name, native) in RAISING {
@@ -130,12 +144,14 @@ fn one_argument(values: &[Value]) -> Result<&Value, Problem> {
 }
 
 fn json_encode(lua: &Lua, budget: &Budget, values: Vec<Value>) -> Result<Vec<Value>, Problem> {
-    string(lua, json::encode(budget, one_argument(&values)?)?)
+    let settings = lua.app_data_ref::<Arc<json::Settings>>().expect("it was set at the start");
+    string(lua, json::encode(budget, &settings, one_argument(&values)?)?)
 }
 
 fn json_decode(lua: &Lua, budget: &Budget, values: Vec<Value>) -> Result<Vec<Value>, Problem> {
     one_argument(&values)?;
-    Ok(vec![json::decode(lua, budget, &text(&values, 0)?)?])
+    let settings = lua.app_data_ref::<Arc<json::Settings>>().expect("it was set at the start");
+    Ok(vec![json::decode(lua, budget, &settings, &text(&values, 0)?)?])
 }
 
 fn msgpack_pack(lua: &Lua, budget: &Budget, values: Vec<Value>) -> Result<Vec<Value>, Problem> {

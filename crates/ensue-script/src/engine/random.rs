@@ -1,4 +1,4 @@
-//! The numbers of `math.random`: those of Redis, the same sequence in every run.
+//! The numbers of `math.random`: those of Redis, from where the caller of a run has them begin.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,9 +14,9 @@ const DIVISOR: u64 = i32::MAX as u64;
 pub struct Random(AtomicU64);
 
 impl Random {
-    /// As every run begins.
-    pub fn begin(&self) {
-        self.seed(0);
+    /// As a run begins: with what its caller drew.
+    pub fn begin(&self, seed: u64) {
+        self.seed((seed ^ seed >> 32) as u32 as i32);
     }
 
     pub fn seed(&self, seed: i32) {

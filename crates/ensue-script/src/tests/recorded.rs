@@ -14,7 +14,9 @@ fn shown(reply: &Reply) -> String {
         Reply::Status(words) => format!("+{}", escaped(words.as_bytes())),
         Reply::Error(words) => format!("-{}", escaped(words.as_bytes())),
         Reply::Integer(integer) => format!(":{integer}"),
-        Reply::Bulk(bytes) | Reply::Verbatim(bytes) => format!("\"{}\"", escaped(bytes)),
+        Reply::Bulk(bytes) | Reply::Verbatim(bytes) | Reply::BigNumber(bytes) => {
+            format!("\"{}\"", escaped(bytes))
+        }
         Reply::Nil | Reply::NilArray => "nil".into(),
         Reply::Array(items) | Reply::Set(items) => format!("[{}]", list(items)),
         Reply::Map(pairs) | Reply::Pairs(pairs) => {

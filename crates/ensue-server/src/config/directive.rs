@@ -1,14 +1,15 @@
 //! The directives, one row each: how a value is read, and how it is shown.
 
 use super::cluster::NodeLine;
-use super::{Config, NamedHome, OutputLimit, size};
+use super::{Config, NamedHandler, NamedHome, OutputLimit, size};
 use crate::bounds::CORES_MAX;
-use crate::log::Level;
-use ensue_node::{AppendFsync, Collection, FirstStart, Handler};
-use ensue_store::fold;
+use crate::log::{self, Level};
+use ensue_node::{AppendFsync, Collection, FirstStart, Handler, LuaHandler};
+use ensue_store::fold::{self, Fold};
 use ensue_types::{KeyspaceId, limits};
 use ensue_wire::handshake::NAME_BYTES_MAX;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How many values a directive takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +81,17 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "peer-unauthenticated",
         |c, v| yes_no(&v[0]).map(|y| c.peer_unauthenticated = y),
         |c| said(c.peer_unauthenticated),
+    ),
+    word(
+        "metrics-port",
+        |c, v| number(&v[0], 0, 65_535).map(|n| c.metrics_port = n as u16),
+        |c| one(c.metrics_port),
+    ),
+    word("metrics-bind", set_metrics_bind, |c| one(c.metrics_bind)),
+    word(
+        "metrics-unauthenticated",
+        |c, v| yes_no(&v[0]).map(|y| c.metrics_unauthenticated = y),
+        |c| said(c.metrics_unauthenticated),
     ),
     word("protected-mode", |c, v| yes_no(&v[0]).map(|y| c.protected_mode = y), |c| said(c.protected_mode)),
     Directive {
@@ -195,8 +207,8 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         let protocols =
             c.protocols.iter().enumerate().map(|(n, protocol)| format!("{n} protocol {protocol}"));
         let handlers = c.handlers.iter().map(|one| {
-            let pattern = String::from_utf8_lossy(&one.pattern);
-            format!("{} conflicts {pattern} {}", one.keyspace.0, one.fold.name())
+            let pattern = String::from_utf8_lossy(&one.handler.pattern);
+            format!("{} conflicts {pattern} {}", one.handler.keyspace.0, one.words)
         });
         let homes = c.homes.iter().map(|one| {
             let pattern = String::from_utf8_lossy(&one.pattern);
@@ -286,6 +298,11 @@ fn set_bind(config: &mut Config, words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
+fn set_metrics_bind(config: &mut Config, words: &[String]) -> Result<(), String> {
+    config.metrics_bind = words[0].parse().map_err(|_| format!("'{}' is no IP address", words[0]))?;
+    Ok(())
+}
+
 fn set_policy(config: &mut Config, words: &[String]) -> Result<(), String> {
     if !ensue_node::POLICIES.contains(&words[0].as_str()) {
         return Err(format!("'{}' is none of {}", words[0], ensue_node::POLICIES.join(", ")));
@@ -347,12 +364,12 @@ fn set_keyspace(config: &mut Config, words: &[String]) -> Result<(), String> {
         [number, property, name] if property == "protocol" => {
             config.protocols[keyspace(number)? as usize] = super::cluster::known_protocol(name)?;
         }
-        [number, property, pattern, name] if property == "conflicts" => {
-            let fold = fold::by_name(name).ok_or_else(|| {
-                format!("'{name}' is no handler of conflicts; there are {}", fold::NAMES.join(", "))
-            })?;
-            let (keyspace, pattern) = (KeyspaceId(keyspace(number)? as u8), pattern.clone().into());
-            config.handlers.push(Handler { keyspace, pattern, fold });
+        [number, property, pattern, words @ ..]
+            if property == "conflicts" && matches!(words.len(), 1 | 2) =>
+        {
+            let keyspace = KeyspaceId(keyspace(number)? as u8);
+            let handler = Handler { keyspace, pattern: pattern.clone().into(), fold: fold_of(words)? };
+            config.handlers.push(NamedHandler { words: words.join(" "), handler });
         }
         [number, property, pattern, name] if property == "home" => {
             if config.homes.len() >= limits::HOMES_MAX {
@@ -377,13 +394,44 @@ fn set_keyspace(config: &mut Config, words: &[String]) -> Result<(), String> {
         }
         _ => {
             return Err(
-                "a number, then `protocol` and a name, `conflicts`, a pattern and a handler, `home`, a \
-                        pattern and a datacenter, or `home-reads` and yes or no"
+                "a number, then `protocol` and a name, `conflicts`, a pattern and a handler, or `lua` and a file, \
+                        `home`, a pattern and a datacenter, or `home-reads` and yes or no"
                     .into(),
             );
         }
     }
     Ok(())
+}
+
+/// A handler of conflicts by its name, or the one that is in a file.
+fn fold_of(words: &[String]) -> Result<Arc<dyn Fold>, String> {
+    match words {
+        [lua, file] if lua == "lua" => handler_in(Path::new(file)),
+        [name] if name == "lua" => Err("after `lua`, name the file of the handler".into()),
+        [name, ..] => fold::by_name(name).filter(|_| words.len() == 1).ok_or_else(|| {
+            let words = words.join(" ");
+            format!(
+                "'{words}' is no handler of conflicts; there are {}, and lua FILE",
+                fold::NAMES.join(", ")
+            )
+        }),
+        [] => Err("a handler of conflicts is missing".into()),
+    }
+}
+
+fn handler_in(path: &Path) -> Result<Arc<dyn Fold>, String> {
+    let cannot = |why: &dyn std::fmt::Display| format!("the handler {}: {why}", path.display());
+    let bytes = std::fs::metadata(path).map_err(|error| cannot(&error))?.len();
+    if bytes > limits::HANDLER_TEXT_BYTES_MAX as u64 {
+        return Err(cannot(&format!("it is longer than {} bytes", limits::HANDLER_TEXT_BYTES_MAX)));
+    }
+    let text = std::fs::read(path).map_err(|error| cannot(&error))?;
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let (handler, warnings) = LuaHandler::proved(&file, &text).map_err(|refused| cannot(&refused))?;
+    for warning in warnings {
+        log::warning(format_args!("the handler {}: {warning}", path.display()));
+    }
+    Ok(Arc::new(handler))
 }
 
 fn set_collection(config: &mut Config, words: &[String]) -> Result<(), String> {

@@ -110,11 +110,23 @@ fn mistakes_are_named_with_their_place() {
         ),
         (
             "keyspace 0 conflicts k* x",
-            "ensue.conf:1: 'keyspace': 'x' is no handler of conflicts; there are newest, union, max, min, concat-sorted",
+            "ensue.conf:1: 'keyspace': 'x' is no handler of conflicts; there are newest, union, max, min, concat-sorted, and lua FILE",
         ),
         (
             "keyspace 0 conflicts k*",
-            "ensue.conf:1: 'keyspace': a number, then `protocol` and a name, `conflicts`, a pattern and a handler, `home`, a pattern and a datacenter, or `home-reads` and yes or no",
+            "ensue.conf:1: 'keyspace': a number, then `protocol` and a name, `conflicts`, a pattern and a handler, or `lua` and a file, `home`, a pattern and a datacenter, or `home-reads` and yes or no",
+        ),
+        (
+            "keyspace 0 conflicts k* union max",
+            "ensue.conf:1: 'keyspace': 'union max' is no handler of conflicts; there are newest, union, max, min, concat-sorted, and lua FILE",
+        ),
+        (
+            "keyspace 0 conflicts k* lua",
+            "ensue.conf:1: 'keyspace': after `lua`, name the file of the handler",
+        ),
+        (
+            "keyspace 0 conflicts k* lua missing.lua",
+            "ensue.conf:1: 'keyspace': the handler missing.lua: No such file or directory (os error 2)",
         ),
         (
             "keyspace 0 house k* dc1",
@@ -230,4 +242,65 @@ fn partitions_are_dealt_over_all_cores_of_a_datacenter() {
     assert_eq!(peers[1], (DatacenterId(0), CoreId(1), "a".into(), 101));
     assert_eq!(peers[2], (DatacenterId(1), CoreId(0), "b".into(), 200));
     assert_eq!(peers.len(), 3);
+}
+
+#[cfg(feature = "scripts")]
+impl Given {
+    /// With one Lua handler, in a folder and a file of these names.
+    fn handler(folder: &str, file: &str, text: &str) -> Given {
+        let given = Given::file("");
+        std::fs::create_dir(given.folder.path().join(folder)).unwrap();
+        given.write(&format!("{folder}/{file}"), text);
+        let path = given.folder.path().join(folder).join(file);
+        let lines = format!(
+            "keyspace 1 protocol cops-cd\nkeyspace 1 conflicts doc:* lua {}\nkeyspace 1 conflicts * max\n",
+            path.display()
+        );
+        given.write("ensue.conf", &lines);
+        given
+    }
+
+    fn compared_handlers(&self) -> String {
+        let config = self.load().unwrap();
+        let settings = crate::settings::settings(&config, &config.cluster().unwrap());
+        let text = settings.text();
+        let line = text.lines().find(|line| line.contains("keyspace 1 conflicts")).unwrap();
+        line.split_once("conflicts").unwrap().1.trim().to_owned()
+    }
+}
+
+#[test]
+#[cfg(feature = "scripts")]
+fn a_lua_handler_is_told_by_its_file_and_compared_by_its_name_and_text() {
+    let (text, other) = ("return siblings[1].value", "return siblings[2].value");
+    let given = Given::handler("here", "first.lua", text);
+    let path = given.folder.path().join("here/first.lua");
+    let told = given.load().unwrap().effective();
+    let line = format!("1 conflicts doc:* lua {}", path.display());
+    assert!(told.contains(&("keyspace".into(), line)) && told.iter().any(|(_, v)| v == "1 conflicts * max"));
+    let compared = given.compared_handlers();
+    assert_eq!(compared, "\"doc:*\" lua first.lua e26acf807046593a7d2385f68882a205483f1975, \"*\" max");
+    assert_eq!(Given::handler("there", "first.lua", text).compared_handlers(), compared);
+    assert_ne!(Given::handler("here", "first.lua", other).compared_handlers(), compared);
+    assert_ne!(Given::handler("here", "other.lua", text).compared_handlers(), compared);
+}
+
+#[test]
+#[cfg(feature = "scripts")]
+fn a_lua_handler_that_is_none_is_refused_with_its_place_and_what_refutes_it() {
+    for (text, words) in [
+        ("return (", "it does not compile: line 1: "),
+        (
+            "return siblings[1].value .. ''",
+            "it makes nothing of {nil, \"\"}: line 1: attempt to concatenate nil",
+        ),
+        ("return 1", "it makes nothing of {\"\", \"\"}: it returned a number, and not a string or nil"),
+        ("while true do end", "it makes nothing of {\"\", \"\"}: it took more steps than a handler may take"),
+    ] {
+        let error = Given::handler("here", "a.lua", text).error();
+        let begin = "ensue.conf:2: 'keyspace': the handler here/a.lua: ";
+        assert!(error.starts_with(&format!("{begin}{words}")), "{error}");
+    }
+    let long = Given::handler("here", "a.lua", &"-".repeat(70_000)).error();
+    assert!(long.ends_with("it is longer than 65536 bytes"), "{long}");
 }

@@ -1,7 +1,7 @@
 //! Tests of the lock and of the guard against foreign data.
 
 use super::*;
-use crate::config::{Config, NodeLine};
+use crate::config::{Config, NamedHandler, NodeLine};
 use crate::settings::settings;
 use crate::temporary::Temporary;
 
@@ -113,7 +113,8 @@ fn what_only_steers_a_node_may_change() {
     config.appendfsync = ensue_node::AppendFsync::Always;
     let pattern = "cart:*".to_owned().into();
     let fold = ensue_store::fold::by_name("union").unwrap();
-    config.handlers.push(ensue_node::Handler { keyspace: ensue_types::KeyspaceId(1), pattern, fold });
+    let handler = ensue_node::Handler { keyspace: ensue_types::KeyspaceId(1), pattern, fold };
+    config.handlers.push(NamedHandler { words: "union".into(), handler });
     config.branch_merging_datacenter = Some("dc1".into());
     let directory = open(folder.path(), &config).unwrap();
     let text = fs::read_to_string(directory.path().join(SHAPE)).unwrap();

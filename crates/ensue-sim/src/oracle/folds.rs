@@ -11,7 +11,7 @@ use super::past::{Pasts, covers, join};
 use super::recency::floor;
 use super::writes::Writes;
 use super::{Final, Violation, finals, property};
-use crate::oracle::folded::{DELETED, KEYS};
+use crate::oracle::folded::{DELETED, KEYS, Maker};
 use crate::oracle::history::{Folded, History, Location, Operation, OperationIndex, Outcome};
 use std::collections::BTreeSet;
 
@@ -158,10 +158,16 @@ impl Key {
 
 /// Whether an answer counts a value.
 fn shows(folded: &Folded, value: &str) -> bool {
+    let maker = Maker::of(folded.key);
+    // Which values are in a sum, and why it is the last writer's, is not to be seen.
+    if matches!(maker, Maker::Sum | Maker::NumbersOnly) {
+        return true;
+    }
     let Some(answer) = &folded.answer else { return false };
-    match folded.key.as_bytes()[0] {
-        b'x' => rank(answer) >= rank(value),
-        b'i' => rank_of_least(answer) <= rank_of_least(value),
+    match maker {
+        Maker::Max => rank(answer) >= rank(value),
+        Maker::Min => rank_of_least(answer) <= rank_of_least(value),
+        Maker::Longest => rank_of_longest(answer) >= rank_of_longest(value),
         _ => folded.values.iter().any(|(shown, _)| shown == value),
     }
 }
@@ -175,26 +181,47 @@ fn rank_of_least(value: &str) -> (bool, Option<u64>, &str) {
     (number.is_none(), number, value)
 }
 
+fn rank_of_longest(value: &str) -> (usize, &str) {
+    (value.len(), value)
+}
+
 /// The fold of what stands at a key in the end is what is read there.
 fn check_beside(one: &Final, folded: &Folded) -> Result<(), Violation> {
     let asked = format!("CAUSAL CONFLICTS {}", folded.key);
     let Some((_, beside)) = one.answers.iter().find(|(question, _)| *question == asked) else {
         return Ok(());
     };
-    let counts = |value: &&str| !value.is_empty() && !value.starts_with(DELETED);
-    let values: BTreeSet<&str> = beside.split(' ').filter(counts).collect();
-    if values.is_empty() {
+    let standing: Vec<Option<&str>> = beside
+        .split(' ')
+        .filter(|value| !value.is_empty())
+        .map(|value| (!value.starts_with(DELETED)).then_some(value))
+        .collect();
+    if standing.iter().all(Option::is_none) {
         return Ok(());
     }
-    let expected = match folded.key.as_bytes()[0] {
-        b'u' => values.into_iter().collect::<Vec<_>>().join(","),
-        b'l' => values.into_iter().collect::<Vec<_>>().join("\n"),
-        b'x' => values.into_iter().max_by_key(|value| rank(value)).unwrap_or_default().to_owned(),
-        _ => values.into_iter().min_by_key(|value| rank_of_least(value)).unwrap_or_default().to_owned(),
-    };
-    if folded.answer.as_deref() == Some(&expected) {
+    if folded.answer == expected(Maker::of(folded.key), &standing) {
         return Ok(());
     }
     let words = format!("{} in {} is {:?}, of {beside}", folded.key, one.datacenter, folded.answer);
     Err(Violation::new(property::FOLD, words))
+}
+
+/// What is to be shown of values, and of deletes, in the order of their stamps.
+fn expected(maker: Maker, standing: &[Option<&str>]) -> Option<String> {
+    let in_order: Vec<&str> = standing.iter().copied().flatten().collect();
+    let values: BTreeSet<&str> = in_order.iter().copied().collect();
+    let joined = |separator| Some(values.iter().copied().collect::<Vec<_>>().join(separator));
+    let numbers: Vec<u64> = values.iter().filter_map(|value| value.parse().ok()).collect();
+    let greatest = values.iter().copied().max_by_key(|value| rank(value));
+    let chosen = match maker {
+        Maker::Union => return joined(","),
+        Maker::Lines => return joined("\n"),
+        Maker::Sum => return Some(numbers.iter().sum::<u64>().to_string()),
+        Maker::InOrder => return Some(in_order.join(",")),
+        Maker::NumbersOnly if numbers.len() < values.len() => standing.last().copied().flatten(),
+        Maker::Max | Maker::NumbersOnly => greatest,
+        Maker::Min => values.iter().copied().min_by_key(|value| rank_of_least(value)),
+        Maker::Longest => values.iter().copied().max_by_key(|value| rank_of_longest(value)),
+    };
+    chosen.map(str::to_owned)
 }

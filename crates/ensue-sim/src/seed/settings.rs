@@ -34,7 +34,7 @@ impl Options {
             }
             "conflicts" => {
                 let (pattern, handler) = value.rsplit_once(',').ok_or("a pattern, a comma and a handler")?;
-                if ensue_store::fold::by_name(handler).is_none() {
+                if crate::world::handlers::by_name(handler).is_none() {
                     return Err(format!("no handler of conflicts: {handler}"));
                 }
                 self.handlers.push((pattern.to_owned(), handler.to_owned()));

@@ -322,7 +322,9 @@ impl World {
             Trace::DeclaredLost { partition, origin, .. } if *origin == datacenter => {
                 self.directories.unnoticed.remove(&(datacenter, *partition));
             }
-            Trace::Rejoining { partition } | Trace::PartitionReady { partition, .. } => {
+            Trace::Rejoining { partition }
+            | Trace::Copied { partition, .. }
+            | Trace::PartitionReady { partition, .. } => {
                 self.directories.stuck.remove(&(datacenter, *partition));
             }
             _ => {}

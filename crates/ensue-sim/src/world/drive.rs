@@ -195,6 +195,8 @@ impl World {
                 Output::Disk { partition, op } => self.disk_plan(site, partition, op),
                 Output::Trace(trace) => self.trace(site, trace),
                 Output::Stopped => self.stopped(site),
+                // Nobody in this world watches a node but by `INFO`.
+                Output::Observed { .. } => {}
             }
         }
         self.schedule_timer(site);

@@ -26,6 +26,9 @@ pub enum Mark {
     Joining,
     CannotRejoin,
     Rejoining,
+    CopyBegun,
+    CopyGivenUp,
+    Copied,
     PeerRefused,
     PeerReadmitted,
     GoesOnUnproved,
@@ -56,6 +59,8 @@ pub enum Mark {
     Parted,
     /// A script was stopped by its steps.
     ScriptStopped,
+    /// A handler of conflicts made nothing of the values that it was given.
+    HandlerFailed,
     Discarded,
     /// A transaction of a keyspace with branches was aborted; a merge was begun; there was more than one leaf; a state
     /// was asked for that had been collected.
@@ -94,6 +99,9 @@ impl Mark {
             Trace::Joining { .. } => Mark::Joining,
             Trace::CannotRejoin { .. } => Mark::CannotRejoin,
             Trace::Rejoining { .. } => Mark::Rejoining,
+            Trace::CopyBegun { .. } => Mark::CopyBegun,
+            Trace::CopyGivenUp { .. } => Mark::CopyGivenUp,
+            Trace::Copied { .. } => Mark::Copied,
             Trace::PeerRefused { .. } => Mark::PeerRefused,
             Trace::PeerReadmitted { .. } => Mark::PeerReadmitted,
             Trace::GoesOnUnproved { .. } => Mark::GoesOnUnproved,
@@ -102,6 +110,7 @@ impl Mark {
             Trace::PartitionStopped { .. } => Mark::PartitionStopped,
             Trace::DiskFull { .. } => Mark::DiskFull,
             Trace::RoomAgain { .. } => Mark::RoomAgain,
+            Trace::HandlerFailed { .. } => Mark::HandlerFailed,
             Trace::Refused { what } => Mark::Refused(what),
             _ => return None,
         })

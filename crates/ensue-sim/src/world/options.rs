@@ -188,7 +188,7 @@ impl Options {
         let keyspaces = (0..limits::KEYSPACES).map(KeyspaceId);
         let all = keyspaces.flat_map(|keyspace| self.handlers.iter().map(move |one| (keyspace, one)));
         let handler = |(keyspace, (pattern, name)): (KeyspaceId, &(String, String))| {
-            let fold = ensue_store::fold::by_name(name)?;
+            let fold = super::handlers::by_name(name)?;
             Some(Handler { keyspace, pattern: pattern.clone().into(), fold })
         };
         all.filter_map(handler).collect()

@@ -1,20 +1,27 @@
-//! Rows that somebody waits for: which of them have changed.
+//! Rows that somebody waits for: which of them have changed, in which order.
 
 use super::Keyspace;
 use bytes::Bytes;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Awaited {
-    keys: BTreeSet<Bytes>,
-    changed: BTreeSet<Bytes>,
+    /// Each with the place of its first change since it was last asked for.
+    keys: BTreeMap<Bytes, Option<u64>>,
+    changed: BTreeMap<u64, Bytes>,
+    next_place: u64,
 }
 
 impl Awaited {
     pub(super) fn note(&mut self, key: &Bytes) {
-        if !self.keys.is_empty() && self.keys.contains(key) {
-            self.changed.insert(key.clone());
+        if self.keys.is_empty() {
+            return;
+        }
+        if let Some(place @ None) = self.keys.get_mut(key) {
+            *place = Some(self.next_place);
+            self.changed.insert(self.next_place, key.clone());
+            self.next_place += 1;
         }
     }
 }
@@ -22,18 +29,19 @@ impl Awaited {
 impl Keyspace {
     /// Notes from now on when this row changes.
     pub fn await_change(&mut self, key: &Bytes) {
-        self.awaited.keys.insert(Bytes::copy_from_slice(key));
+        self.awaited.keys.entry(Bytes::copy_from_slice(key)).or_default();
     }
 
     /// Nobody waits for this row any more.
     pub fn stop_awaiting(&mut self, key: &Bytes) {
-        self.awaited.keys.remove(key);
-        self.awaited.changed.remove(key);
+        if let Some(Some(place)) = self.awaited.keys.remove(key) {
+            self.awaited.changed.remove(&place);
+        }
     }
 
     /// Whether changes of this row are noted.
     pub fn is_awaited(&self, key: &[u8]) -> bool {
-        self.awaited.keys.contains(key)
+        self.awaited.keys.contains_key(key)
     }
 
     /// Of how many rows changes are noted.
@@ -41,8 +49,12 @@ impl Keyspace {
         self.awaited.keys.len()
     }
 
-    /// An awaited row that has changed since it was last asked for, in the order of their keys.
+    /// An awaited row that has changed since it was last asked for; the one whose first change came first.
     pub fn next_changed(&mut self) -> Option<Bytes> {
-        self.awaited.changed.pop_first()
+        let (_, key) = self.awaited.changed.pop_first()?;
+        if let Some(place) = self.awaited.keys.get_mut(&key) {
+            *place = None;
+        }
+        Some(key)
     }
 }

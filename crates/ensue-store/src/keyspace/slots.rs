@@ -130,6 +130,11 @@ impl Keyspace {
         (rows, (end < self.slots.len()).then_some(end))
     }
 
+    /// Slots, of rows or free.
+    pub fn slots_count(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Rows from a slot on, each with its slot. Free slots cost nothing.
     pub fn rows_with_slots(&self, slot: usize) -> impl Iterator<Item = (usize, RowRef<'_>)> {
         let first = self.filled.next(slot);

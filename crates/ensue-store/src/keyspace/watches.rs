@@ -59,6 +59,11 @@ impl Watches {
         }
     }
 
+    /// Everything is deleted: nothing happens to a key that is absent.
+    pub(super) fn on_flush(&mut self) {
+        self.of.retain(|watch| !watch.is_there);
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
@@ -108,6 +113,17 @@ mod tests {
         let again = watches.watch(1, true, LogicalTime(100));
         assert_ne!(again, first);
         assert!(watches.stands(1, again, true) && !watches.stands(1, again, false));
+    }
+
+    #[test]
+    fn a_flush_ends_the_watches_of_keys_that_are_there() {
+        let mut watches = Watches::default();
+        let there = watches.watch(1, true, LogicalTime(100));
+        let absent = watches.watch(2, false, LogicalTime(100));
+        watches.on_flush();
+        assert!(!watches.stands(1, there, true));
+        assert!(watches.stands(2, absent, false));
+        watches.check_invariants();
     }
 
     #[test]

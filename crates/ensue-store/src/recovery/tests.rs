@@ -1,7 +1,7 @@
 //! Crashes, torn tails and damage at every bit. See `memory_disk` for what a crash may do.
 
 use super::*;
-use crate::checkpoint::CheckpointWriter;
+use crate::checkpoint::{CheckpointWriter, Items};
 use crate::memory_disk::{MemoryDisk, Random, options};
 use ensue_types::LogicalTime;
 

@@ -1,7 +1,7 @@
 //! Every kind of record and of checkpoint item is gone through, and nothing but times changes.
 
 use super::*;
-use crate::checkpoint::CheckpointWriter;
+use crate::checkpoint::{CheckpointWriter, Items};
 use crate::image::{Bounds, StreamImage};
 use crate::layout::tests as samples;
 use crate::memory_disk::{MemoryDisk, options};

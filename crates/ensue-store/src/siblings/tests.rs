@@ -4,7 +4,7 @@
 use crate::arrivals::shuffled;
 use crate::cell::{Content, Write};
 use crate::compact::RowRef;
-use crate::fold::{self, Fold, Folded, Handlers};
+use crate::fold::{self, Failed, Fold, Folded, Handlers};
 use crate::image;
 use crate::keyspace::{Collected, Keyspace};
 use bytes::Bytes;
@@ -20,14 +20,42 @@ const DATACENTERS: usize = 3;
 /// One key a handler, each with a text and a field.
 const COLUMNS: [Column; 2] = [Column::Text, Column::Field(Bytes::from_static(b"f"))];
 
+/// Those that are built in, one that shows the order in which it is given values, and one that fails on some.
+const NAMES: [&str; 7] = ["newest", "union", "max", "min", "concat-sorted", "in-order", "particular"];
+
 #[derive(Debug)]
 struct ByName;
 
 impl Handlers for ByName {
     fn of(&self, key: &[u8]) -> &dyn Fold {
         static ALL: std::sync::OnceLock<Vec<Arc<dyn Fold>>> = std::sync::OnceLock::new();
-        let all = ALL.get_or_init(|| fold::NAMES.iter().filter_map(|name| fold::by_name(name)).collect());
+        let all = ALL.get_or_init(|| {
+            let built_in = fold::NAMES.iter().filter_map(|name| fold::by_name(name));
+            let own: [Arc<dyn Fold>; 2] =
+                [Arc::new(InOrder { is_particular: false }), Arc::new(InOrder { is_particular: true })];
+            built_in.chain(own).collect()
+        });
         all.iter().find(|one| one.name().as_bytes() == key).expect("keys are names").as_ref()
+    }
+}
+
+#[derive(Debug)]
+struct InOrder {
+    is_particular: bool,
+}
+
+impl Fold for InOrder {
+    fn name(&self) -> &str {
+        if self.is_particular { "particular" } else { "in-order" }
+    }
+
+    fn fold(&self, siblings: &[Folded]) -> Result<Option<Bytes>, Failed> {
+        let values: Vec<&[u8]> =
+            fold::counted(siblings).filter_map(|(_, value)| value).map(|v| &v[..]).collect();
+        if self.is_particular && values.iter().any(|value| value.contains(&b',')) {
+            return Err(Failed("a comma".into()));
+        }
+        Ok((!values.is_empty()).then(|| values.join(&b'|').into()))
     }
 }
 
@@ -85,7 +113,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let (at, key, column) = (0..DATACENTERS, 0..fold::NAMES.len(), 0..COLUMNS.len());
+    let (at, key, column) = (0..DATACENTERS, 0..NAMES.len(), 0..COLUMNS.len());
     prop_oneof![
         8 => (at.clone(), key.clone(), column.clone(), any::<u8>())
             .prop_map(|(at, key, column, value)| Step::Put { at, key, column, value }),
@@ -208,7 +236,7 @@ impl World {
         column: usize,
         effect: impl Fn(Vec<ensue_types::SeenSum>) -> Effect,
     ) {
-        let key = Bytes::from_static(fold::NAMES[key].as_bytes());
+        let key = Bytes::from_static(NAMES[key].as_bytes());
         let column = COLUMNS[column].clone();
         let seen = self.datacenters[at].rows.seen(&key, &column, crate::view::View::Newest);
         let write = self.write(at);
@@ -236,7 +264,7 @@ impl World {
             }
             Step::Add { at, key } => {
                 let write = self.write(at);
-                let key = Bytes::from_static(fold::NAMES[key].as_bytes());
+                let key = Bytes::from_static(NAMES[key].as_bytes());
                 let rows = &self.datacenters[at].rows;
                 let row = rows.row(&key).map(RowRef::whole);
                 let cell = row.as_ref().and_then(|row| row.cell(&Column::Text));
@@ -344,7 +372,7 @@ fn expected(streams: &[Vec<Sent>], key: &[u8], column: &Column) -> (BTreeSet<Sta
         };
         here.iter().any(by)
     };
-    let standing: Vec<Folded> = here
+    let mut standing: Vec<Folded> = here
         .iter()
         .filter(|one| !replaced(one))
         .map(|one| {
@@ -359,7 +387,10 @@ fn expected(streams: &[Vec<Sent>], key: &[u8], column: &Column) -> (BTreeSet<Sta
         })
         .collect();
     let values = standing.iter().filter(|one| one.value.is_some()).map(|one| one.stamp).collect();
-    (values, ByName.of(key).fold(&standing))
+    standing.sort_by_key(|one| one.stamp);
+    let newest = || standing.last().and_then(|one| one.value.clone());
+    let shown = if standing.len() == 1 { Ok(newest()) } else { ByName.of(key).fold(&standing) };
+    (values, shown.unwrap_or_else(|_| newest()))
 }
 
 fn stamps(rows: &Keyspace, key: &[u8], column: &Column) -> (BTreeSet<Stamp>, Option<Bytes>) {
@@ -420,7 +451,7 @@ proptest! {
         let without_counters: Vec<Step> =
             steps.into_iter().filter(|step| !matches!(step, Step::Add { .. })).collect();
         let world = run(&without_counters);
-        for key in fold::NAMES {
+        for key in NAMES {
             for column in &COLUMNS {
                 let expected = expected(&world.streams, key.as_bytes(), column);
                 for datacenter in &world.datacenters {

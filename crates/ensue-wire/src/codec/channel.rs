@@ -44,6 +44,9 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 None => w,
             }
         }
+        Message::Called { request, keyspace, commands, all } => {
+            w.request(*request).keyspace(*keyspace).commands(commands).u8(u8::from(*all))
+        }
         other => unreachable!("no message about channels: {:#06x}", tag::tag_of(other)),
     };
 }
@@ -72,6 +75,12 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             let writer = if flag(r)? { Some(SessionId(r.u64()?)) } else { None };
             Message::Changed { keyspace, key, event, writer }
         }
+        tag::CALLED => Message::Called {
+            request: r.request()?,
+            keyspace: r.keyspace()?,
+            commands: r.commands()?,
+            all: flag(r)?,
+        },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
 }

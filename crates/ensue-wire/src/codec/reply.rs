@@ -22,6 +22,7 @@ const FALSE: u8 = 12;
 const TRUE: u8 = 13;
 const PAIRS: u8 = 14;
 const KEYED: u8 = 15;
+const BIG_NUMBER: u8 = 16;
 
 const ITEM_BYTES_MIN: usize = 1;
 const PAIR_BYTES_MIN: usize = 2 * ITEM_BYTES_MIN;
@@ -47,6 +48,7 @@ impl Writer<'_> {
             Reply::Pairs(pairs) => self.u8(PAIRS).reply_pairs(pairs, levels + 1),
             Reply::Keyed(pairs) => self.u8(KEYED).reply_pairs(pairs, levels + 1),
             Reply::Double(value) => self.u8(DOUBLE).u64(value.to_bits()),
+            Reply::BigNumber(digits) => self.u8(BIG_NUMBER).bytes(limits::REPLY_BYTES, digits),
             Reply::Boolean(value) => self.u8(if *value { TRUE } else { FALSE }),
         }
     }
@@ -90,6 +92,7 @@ impl Reader<'_> {
             PAIRS => Ok(Reply::Pairs(self.reply_pairs(levels + 1)?)),
             KEYED => Ok(Reply::Keyed(self.reply_pairs(levels + 1)?)),
             DOUBLE => Ok(Reply::Double(f64::from_bits(self.u64()?))),
+            BIG_NUMBER => Ok(Reply::BigNumber(self.bytes(limits::REPLY_BYTES)?)),
             FALSE => Ok(Reply::Boolean(false)),
             TRUE => Ok(Reply::Boolean(true)),
             value => Err(Malformed::UnknownKind { what: "reply", value }),

@@ -26,6 +26,17 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 w.bytes(limits::ENTRY_BYTES, entry);
             })
         }
+        Message::CopyFetch { copy, part, again } => w.u64(*copy).u64(*part).u8(u8::from(*again)),
+        Message::Copied { copy, part, is_last, done, of, items } => {
+            w.u64(*copy).u64(*part).u8(u8::from(*is_last)).u64(*done).u64(*of).list(
+                limits::ITEMS,
+                items,
+                |w, item| {
+                    w.bytes(limits::ENTRY_BYTES, item);
+                },
+            )
+        }
+        Message::CopyRefused { copy, cannot } => w.u64(*copy).u8(u8::from(*cannot)),
         Message::DatacenterFailed { datacenter, received, time, ended } => {
             w.u8(datacenter.0).position(*received).time(*time).option(ended.as_ref(), |w, failed| {
                 w.u16(failed.0);
@@ -71,6 +82,16 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             received: r.position()?,
             entries: r.list(limits::ENTRIES, ENTRY_BYTES_MIN, |r| r.bytes(limits::ENTRY_BYTES))?,
         },
+        tag::COPY_FETCH => Message::CopyFetch { copy: r.u64()?, part: r.u64()?, again: r.bool()? },
+        tag::COPIED => Message::Copied {
+            copy: r.u64()?,
+            part: r.u64()?,
+            is_last: r.bool()?,
+            done: r.u64()?,
+            of: r.u64()?,
+            items: r.list(limits::ITEMS, ENTRY_BYTES_MIN, |r| r.bytes(limits::ENTRY_BYTES))?,
+        },
+        tag::COPY_REFUSED => Message::CopyRefused { copy: r.u64()?, cannot: r.bool()? },
         tag::DATACENTER_FAILED => Message::DatacenterFailed {
             datacenter: DatacenterId(r.u8()?),
             received: r.position()?,

@@ -106,6 +106,9 @@ tags! {
     BRANCH_FETCHED = 0x050a => BranchFetched,
     BRANCH_LACKING = 0x050b => BranchLacking,
     INTRODUCE = 0x050c => Introduce,
+    COPY_FETCH = 0x050d => CopyFetch,
+    COPIED = 0x050e => Copied,
+    COPY_REFUSED = 0x050f => CopyRefused,
     CLOCK_AHEAD = 0x0510 => ClockAhead,
 
     READ_SNAPSHOT = 0x0601 => ReadSnapshot,
@@ -127,6 +130,7 @@ tags! {
     PUBLISH = 0x0702 => Publish,
     REPORT_CHANGES = 0x0703 => ReportChanges,
     CHANGED = 0x0704 => Changed,
+    CALLED = 0x0705 => Called,
 
     HOME_READY = 0x0801 => HomeReady,
     HOME_REQUEST = 0x0802 => HomeRequest,

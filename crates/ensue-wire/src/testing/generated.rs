@@ -261,6 +261,21 @@ fn stream() -> BoxedStrategy<Message> {
         position().prop_map(|after| Message::TailFetch { after }),
         (position(), position(), vec(string(), 0..8))
             .prop_map(|(after, received, entries)| Message::TailFetched { after, received, entries }),
+        (any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(copy, part, again)| Message::CopyFetch {
+            copy,
+            part,
+            again
+        }),
+        (any::<u64>(), any::<u64>(), any::<bool>(), any::<u64>(), any::<u64>(), vec(string(), 0..8))
+            .prop_map(|(copy, part, is_last, done, of, items)| Message::Copied {
+                copy,
+                part,
+                is_last,
+                done,
+                of,
+                items
+            }),
+        (any::<u64>(), any::<bool>()).prop_map(|(copy, cannot)| Message::CopyRefused { copy, cannot }),
         (datacenter(), position(), time(), option::of(datacenters())).prop_map(
             |(datacenter, received, time, ended)| Message::DatacenterFailed {
                 datacenter,
@@ -368,6 +383,7 @@ fn reply() -> impl Strategy<Value = Reply> {
         any::<i64>().prop_map(Reply::Integer),
         string().prop_map(Reply::Bulk),
         string().prop_map(Reply::Verbatim),
+        string().prop_map(Reply::BigNumber),
         Just(Reply::Nil),
         Just(Reply::NilArray),
         // Everything but NaN, which equals nothing.

@@ -39,6 +39,7 @@ pub(crate) fn every_reply() -> Vec<Reply> {
         Reply::Map(vec![(Reply::bulk("field"), Reply::Map(vec![]))]),
         Reply::Set(vec![Reply::bulk("a"), Reply::bulk("b")]),
         Reply::Double(-0.5),
+        Reply::BigNumber(Bytes::from_static(b"12345678901234567890")),
         Reply::Boolean(false),
         Reply::Boolean(true),
     ]
@@ -214,6 +215,12 @@ fn stream() -> Vec<(&'static str, Message)> {
                 entries: entries.clone(),
             },
         ),
+        ("copy-fetch", Message::CopyFetch { copy: 7, part: 1000, again: true }),
+        (
+            "copied",
+            Message::Copied { copy: 7, part: 1001, is_last: false, done: 5, of: 9, items: entries.clone() },
+        ),
+        ("copy-refused", Message::CopyRefused { copy: 7, cannot: true }),
         (
             "datacenter-failed",
             Message::DatacenterFailed {
@@ -299,6 +306,10 @@ fn channel() -> Vec<(&'static str, Message)> {
         (
             "changed-everything",
             Message::Changed { keyspace: KeyspaceId(3), key: None, event: Bytes::new(), writer: None },
+        ),
+        (
+            "called",
+            Message::Called { request: request(), keyspace: KeyspaceId(3), commands: commands(), all: true },
         ),
         ("publish", Message::Publish { publisher, kind: ChannelKind::Channel, channel, payload, past }),
     ]

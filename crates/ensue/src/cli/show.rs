@@ -21,6 +21,7 @@ fn write_shown(reply: &Reply, indent: &str, out: &mut Vec<u8>) {
         Reply::Double(value) => line(&format!("(double) {value}"), out),
         Reply::Boolean(value) => line(if *value { "(true)" } else { "(false)" }, out),
         Reply::Nil | Reply::NilArray => line("(nil)", out),
+        Reply::BigNumber(digits) => line(&format!("(big number) {}", String::from_utf8_lossy(digits)), out),
         Reply::Bulk(bytes) => line(&quoted(bytes), out),
         Reply::Verbatim(bytes) => {
             out.extend_from_slice(bytes);
@@ -70,7 +71,7 @@ fn write_raw(reply: &Reply, out: &mut Vec<u8>) {
         Reply::Double(value) => out.extend_from_slice(value.to_string().as_bytes()),
         Reply::Boolean(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
         Reply::Nil | Reply::NilArray => {}
-        Reply::Bulk(bytes) | Reply::Verbatim(bytes) => out.extend_from_slice(bytes),
+        Reply::Bulk(bytes) | Reply::Verbatim(bytes) | Reply::BigNumber(bytes) => out.extend_from_slice(bytes),
         Reply::Array(items) | Reply::Set(items) => write_raw_lines(items.iter(), out),
         Reply::Map(pairs) | Reply::Pairs(pairs) | Reply::Keyed(pairs) => {
             write_raw_lines(pairs.iter().flat_map(|(key, value)| [key, value]), out);

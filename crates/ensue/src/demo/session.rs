@@ -54,7 +54,7 @@ impl Answer {
             Reply::Nil | Reply::NilArray => Answer::Nothing,
             Reply::Integer(number) => Answer::Integer(*number),
             Reply::Status(words) => text(words.as_bytes()),
-            Reply::Bulk(bytes) | Reply::Verbatim(bytes) => text(bytes),
+            Reply::Bulk(bytes) | Reply::Verbatim(bytes) | Reply::BigNumber(bytes) => text(bytes),
             Reply::Array(replies) | Reply::Set(replies) => Answer::many(&mut replies.iter())?,
             Reply::Map(pairs) | Reply::Pairs(pairs) | Reply::Keyed(pairs) => {
                 Answer::many(&mut pairs.iter().flat_map(|(key, value)| [key, value]))?

@@ -38,6 +38,13 @@ fn text(args: &DevArgs, plan: &Plan, pids: &[u32], paint: Paint) -> String {
     if args.datacenters > 1 {
         line(format!("  links delayed by {} ms each way", args.delay));
     }
+    let ports = (0..u16::from(args.datacenters)).flat_map(|datacenter| {
+        (0..args.nodes).map(move |node| plan.metrics_port(datacenter, node)).filter(|port| *port != 0)
+    });
+    let metrics: Vec<String> = ports.map(|port| format!("http://127.0.0.1:{port}/metrics")).collect();
+    if !metrics.is_empty() {
+        line(format!("  metrics on {}", metrics.join(" ")));
+    }
     let first = args.port;
     let port = if first == 7001 { String::new() } else { format!(" --port {first}") };
     let mut section = |title: &str, commands: &[(String, &str)]| {

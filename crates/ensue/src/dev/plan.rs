@@ -1,7 +1,8 @@
 //! Which node of a dev cluster listens where: pure arithmetic on the flags.
 //!
 //! With `--port 7001`: node `k` (from 0) of datacenter `i` (from 0) serves clients on `7001 + 100 k + i`; cores accept
-//! peers from `17001` on, `--cores` ports a node, all first nodes before all second ones; the admin port is `18000`.
+//! peers from `17001` on, `--cores` ports a node, all first nodes before all second ones; the admin port is `18000`;
+//! metrics are 70 above the port for clients.
 
 use super::DevArgs;
 use anyhow::{Context, ensure};
@@ -13,6 +14,8 @@ use std::path::PathBuf;
 
 const PEER_PORT_OFFSET: u16 = 10_000;
 const NODE_PORT_STRIDE: u16 = 100;
+/// Above the ports for clients of the most datacenters, and below those of the next nodes.
+const METRICS_PORT_OFFSET: u16 = 70;
 
 /// A dev cluster.
 #[derive(Clone, Debug)]
@@ -28,12 +31,14 @@ fn keyspace_flag(words: &str) -> anyhow::Result<[String; 4]> {
     Ok(["--keyspace", keyspace, "protocol", protocol].map(String::from))
 }
 
-/// `1:cart:*=union` as the directive of a server.
-fn conflicts_flag(words: &str) -> anyhow::Result<[String; 5]> {
+/// `1:cart:*=union`, or `1:cart:*=lua FILE`, as the directive of a server.
+fn conflicts_flag(words: &str) -> anyhow::Result<Vec<String>> {
     let parts = words.split_once(':').and_then(|(keyspace, rest)| Some((keyspace, rest.rsplit_once('=')?)));
     let (keyspace, (pattern, handler)) = parts
         .with_context(|| format!("--conflicts {words}: write N:PATTERN=HANDLER, as in 1:cart:*=union"))?;
-    Ok(["--keyspace", keyspace, "conflicts", pattern, handler].map(String::from))
+    let handler = handler.split_once(' ').map_or(vec![handler], |(lua, file)| vec![lua, file]);
+    let words = ["--keyspace", keyspace, "conflicts", pattern].into_iter().chain(handler);
+    Ok(words.map(String::from).collect())
 }
 
 /// `branch-leaves-max=128` as the directive of a server.
@@ -110,6 +115,14 @@ impl Plan {
         self.args.port + NODE_PORT_STRIDE * node + datacenter
     }
 
+    /// Where a node serves its metrics; zero is nowhere.
+    pub(super) fn metrics_port(&self, datacenter: u16, node: u16) -> u16 {
+        match self.args.directives.iter().any(|words| words.starts_with("metrics-port=")) {
+            true => self.template.metrics_port,
+            false => self.client_port(datacenter, node) + METRICS_PORT_OFFSET,
+        }
+    }
+
     fn peer_port(&self, datacenter: u16, node: u16) -> u16 {
         let before = node * u16::from(self.args.datacenters) + datacenter;
         self.args.port + PEER_PORT_OFFSET + before * self.args.cores
@@ -139,6 +152,7 @@ impl Plan {
             cluster_secret: has_secret.then(|| secret::path_of(&self.secrets(), &name)),
             node: usize::from(node),
             port: self.client_port(datacenter as u16, node),
+            metrics_port: self.metrics_port(datacenter as u16, node),
             ..self.template.clone()
         };
         (0..self.args.nodes).map(config).collect()

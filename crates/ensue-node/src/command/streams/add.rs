@@ -193,6 +193,12 @@ pub(super) fn set_id(
         )
         .into());
     }
+    if last < known.removed {
+        return Err(CommandError::Argument(
+            "The ID specified in XSETID is smaller than current max_deleted_entry_id",
+        )
+        .into());
+    }
     if added.is_some_and(|added| added < length) {
         return Err(CommandError::Argument(
             "The entries_added specified in XSETID is smaller than the target stream length",

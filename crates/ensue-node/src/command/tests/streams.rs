@@ -182,7 +182,15 @@ fn told() {
          XSETID s 9-0 ENTRIESADDED 7 MAXDELETEDID 3-0 => OK
          XINFO GROUPS s => [{\"name\":\"g\" \"consumers\":1 \"pending\":2 \"last-delivered-id\":\"1-2\" \"entries-read\":2 \"lag\":nil} {\"name\":\"h\" \"consumers\":0 \"pending\":0 \"last-delivered-id\":\"1-3\" \"entries-read\":nil \"lag\":nil}]
          XADD s 8-0 a b => -ERR The ID specified in XADD is equal or smaller than the target stream top item
-         XSETID none 1-1 => -ERR no such key",
+         XSETID s 2-0 MAXDELETEDID 9-0 => -ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id
+         XSETID none 1-1 => -ERR no such key
+         XADD t 1-1 a 1 => \"1-1\"
+         XADD t 1-2 a 2 => \"1-2\"
+         XDEL t 1-1 1-2 => 2
+         XSETID t 1-1 => -ERR The ID specified in XSETID is smaller than current max_deleted_entry_id
+         XGROUP CREATE t g - => OK
+         XGROUP SETID t g + => OK
+         XAUTOCLAIM t g c 0 0 COUNT 8070450532247928833 => -ERR COUNT must be > 0",
     );
 }
 

@@ -4,7 +4,7 @@ use super::Branching;
 use crate::partition::cx::Cx;
 use bytes::Bytes;
 use ensue_branch::{Note, Rebuilt};
-use ensue_store::checkpoint::CheckpointWriter;
+use ensue_store::checkpoint::Items;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::image;
 use ensue_types::{DatacenterId, Incarnation, KeyspaceId, Position};
@@ -52,9 +52,9 @@ impl Branching {
 
 impl Branching {
     /// The states, as a checkpoint that begins now holds them.
-    pub(in crate::partition) fn write_states(&mut self, writer: &mut CheckpointWriter) {
+    pub(in crate::partition) fn write_states(&mut self, items: &mut impl Items) {
         for (keyspace, branches) in &mut self.keyspaces {
-            writer.item(image::BRANCH_STATES, &item(*keyspace, &branches.encode_dag()));
+            items.item(image::BRANCH_STATES, &item(*keyspace, &branches.encode_dag()));
         }
     }
 
@@ -62,14 +62,14 @@ impl Branching {
     /// end.
     pub(in crate::partition) fn write_keys(
         &self,
-        writer: &mut CheckpointWriter,
+        items: &mut impl Items,
         (number, hash): (u8, u32),
         count: usize,
     ) -> Option<(u8, u32)> {
         let (keyspace, branches) = self.keyspaces.range(KeyspaceId(number)..).next()?;
         let from = if keyspace.0 == number { hash } else { 0 };
         let next = branches.encode_keys(from, count, |key| {
-            writer.item(image::BRANCH_KEY, &item(*keyspace, key));
+            items.item(image::BRANCH_KEY, &item(*keyspace, key));
         });
         Some(next.map_or((keyspace.0.saturating_add(1), 0), |hash| (keyspace.0, hash)))
     }

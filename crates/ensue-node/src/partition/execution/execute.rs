@@ -26,6 +26,12 @@ fn is_read(args: &Args) -> bool {
     ensue_resp::lookup(&args[0]).is_some_and(|spec| !spec.is_write())
 }
 
+/// Whether a command makes data grow. Those that a script calls are not known before it runs.
+pub(super) fn may_grow(args: &Args) -> bool {
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name));
+    spec.is_some_and(|spec| spec.flags.contains(Flags::DENYOOM))
+}
+
 impl Executor<'_> {
     pub(in crate::partition) fn on_execute(
         &mut self,
@@ -61,7 +67,8 @@ impl Executor<'_> {
             return self.keyspaces.execute_branching_atomically(self.cx, self.others, execution);
         }
         let Some(mut execution) = self.admit(execution) else { return };
-        if let Some(refusal) = self.keyspaces.write_refusal(self.cx, self.others, true) {
+        let grows = execution.commands.iter().any(may_grow);
+        if let Some(refusal) = self.keyspaces.write_refusal(self.cx, self.others, grows) {
             return self
                 .cx
                 .send(execution.from, Message::Refused { request: execution.request, reply: refusal });
@@ -84,7 +91,16 @@ impl Executor<'_> {
             self.keyspaces.order.insert(self.cx.moment(at), true, rows, Work::Commands(Box::new(execution)));
             return;
         }
-        self.keyspaces.finish_atomic(self.cx, self.others, &mut execution, at, &choice);
+        self.finish_atomic(&mut execution, at, &choice);
+    }
+
+    /// The writes of a transaction are those of its session, too.
+    fn finish_atomic(&mut self, execution: &mut Execution, at: LogicalTime, choice: &Choice) {
+        let RequestId { core, session, .. } = execution.request;
+        let writer = self.reads.changes.is_wanted().then_some((core, session));
+        self.keyspaces.keyspace(execution.keyspace).written_by(writer);
+        self.keyspaces.finish_atomic(self.cx, self.others, execution, at, choice);
+        self.keyspaces.keyspace(execution.keyspace).written_by(None);
     }
 
     /// Commands that waited for their session's past go on.
@@ -110,7 +126,7 @@ impl Executor<'_> {
     /// A write's turn has come, at the time it drew when it arrived.
     pub(in crate::partition) fn resume_execution(&mut self, mut execution: Execution, at: LogicalTime) {
         if execution.atomic.is_some() {
-            return self.keyspaces.finish_atomic(self.cx, self.others, &mut execution, at, &Choice::Newest);
+            return self.finish_atomic(&mut execution, at, &Choice::Newest);
         }
         if let Some(args) = execution.commands.pop_front() {
             let choice = &Choice::Newest;

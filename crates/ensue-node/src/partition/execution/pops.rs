@@ -140,7 +140,9 @@ impl Executor<'_> {
         let id = self.reads.pops.of_session(execution.from, execution.request);
         match id.and_then(|id| self.take_pop(id)) {
             Some(mut waited) => {
-                waited.commands.pop_front();
+                if let Some(args) = waited.commands.pop_front() {
+                    self.count_resumed(&waited, &args, &Reply::NilArray);
+                }
                 waited.replies.push(Reply::NilArray);
                 self.advance(waited);
             }

@@ -1,6 +1,7 @@
 //! Transactions of sessions: what their decisions let go on.
 
 use super::Executor;
+use super::execute::may_grow;
 use crate::trace::Trace;
 use ensue_types::{Context, KeyspaceId, LogicalTime, OperationId, Part, RequestId};
 use ensue_wire::{Address, Decision, Message};
@@ -38,7 +39,8 @@ impl Executor<'_> {
             };
             return self.execute_atomically(execution);
         }
-        if let Some(reply) = self.keyspaces.write_refusal(self.cx, self.others, true) {
+        let grows = parts.iter().flat_map(|part| &part.commands).any(|(_, args)| may_grow(args));
+        if let Some(reply) = self.keyspaces.write_refusal(self.cx, self.others, grows) {
             return self.cx.send(from, Message::Refused { request, reply });
         }
         self.transactions.begin(self.cx, keyspace, context, parts, (from, request));

@@ -11,6 +11,7 @@ use crate::partition::json;
 use crate::partition::json::text;
 use crate::partition::others::Others;
 use crate::partition::work::Execution;
+use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_store::cell::{Base, Content, Write};
 use ensue_store::compact::RowRef;
@@ -29,6 +30,8 @@ const LOG_VALUE_BYTES_MAX: usize = 128;
 pub(crate) struct ConflictLog {
     /// Conflicts seen since the start, for each keyspace: of a write that meets others at several places of a key, one.
     counts: Vec<u64>,
+    /// Those of them of which the handler made nothing.
+    failures: Vec<u64>,
     conflicts: VecDeque<Conflict>,
     forgotten: u64,
 }
@@ -40,7 +43,9 @@ struct Conflict {
     keyspace: KeyspaceId,
     key: Bytes,
     column: Column,
-    handler: &'static str,
+    handler: String,
+    /// Why the handler made nothing of them.
+    failure: Option<String>,
     at: LogicalTime,
     arrived: ListedWrite,
     met: Vec<ListedWrite>,
@@ -49,14 +54,16 @@ struct Conflict {
 
 impl Conflict {
     fn line(&self, cx: &Cx) -> String {
-        let Conflict { keyspace, key, column, handler, at, arrived, met, shows } = self;
+        let Conflict { keyspace, key, column, handler, failure, at, arrived, met, shows } = self;
         let met: Vec<String> = met.iter().map(|write| cx.write_line(write, column)).collect();
         format!(
-            "{{\"keyspace\":{},\"key\":{}{},\"at\":\"{at}\",\"handler\":\"{handler}\",\"arrived\":{},\
+            "{{\"keyspace\":{},\"key\":{}{},\"at\":\"{at}\",\"handler\":{}{},\"arrived\":{},\
              \"met\":[{}],\"shows\":{}}}",
             keyspace.0,
             text(key),
             json::column(column),
+            text(handler.as_bytes()),
+            failure_words(failure.as_deref()),
             cx.write_line(arrived, column),
             met.join(","),
             shown_words(shows, column),
@@ -67,13 +74,17 @@ impl Conflict {
 impl Default for ConflictLog {
     fn default() -> ConflictLog {
         let counts = vec![0; usize::from(limits::KEYSPACES)];
-        ConflictLog { counts, conflicts: VecDeque::new(), forgotten: 0 }
+        ConflictLog { failures: counts.clone(), counts, conflicts: VecDeque::new(), forgotten: 0 }
     }
 }
 
 impl ConflictLog {
     pub(crate) fn count(&self, keyspace: usize) -> u64 {
         self.counts[keyspace]
+    }
+
+    pub(crate) fn failures(&self, keyspace: usize) -> u64 {
+        self.failures[keyspace]
     }
 
     pub(crate) fn forgotten(&self) -> u64 {
@@ -120,11 +131,18 @@ impl Keyspaces {
     }
 
     /// After it is merged: what it met, and what is shown now.
-    pub(in crate::partition) fn log_conflicts(&mut self, keyspace: KeyspaceId, met: Vec<Met>, write: &Write) {
+    pub(in crate::partition) fn log_conflicts(
+        &mut self,
+        cx: &mut Cx,
+        keyspace: KeyspaceId,
+        met: Vec<Met>,
+        write: &Write,
+    ) {
         for Met { change, others } in met {
             let rows = &self.keyspaces[usize::from(keyspace.0)];
             let row = rows.row(&change.key).map(RowRef::whole);
             let shown = row.as_ref().and_then(|row| row.cell(&change.column));
+            let failure = shown.as_ref().and_then(|cell| cell.state().fold_failure()).map(str::to_owned);
             let shows = match shown.map_or(Content::Nothing, |cell| cell.state().content()) {
                 Content::Bytes(value) => Content::Bytes(Bytes::copy_from_slice(first_bytes(&value))),
                 shown => shown,
@@ -136,12 +154,18 @@ impl Keyspaces {
             let listed = |operation, stamp, value| {
                 ListedWrite::shortened(operation, stamp, value, LOG_VALUE_BYTES_MAX)
             };
-            let handler = self.handler_of(keyspace, &change.key, &change.column);
+            let handler = self.handler_of(keyspace, &change.key, &change.column).to_owned();
+            if let Some(why) = &failure {
+                self.conflict_log.failures[usize::from(keyspace.0)] += 1;
+                let (handler, why) = (handler.clone(), why.clone());
+                cx.trace(Trace::HandlerFailed { partition: cx.id, keyspace, handler, why });
+            }
             self.conflict_log.add(Conflict {
                 keyspace,
                 key: Bytes::copy_from_slice(&change.key),
                 column: change.column.copied(),
                 handler,
+                failure,
                 at: write.at,
                 arrived: listed(write.operation, write.stamp, value),
                 met: others
@@ -162,10 +186,11 @@ impl Keyspaces {
                 let write = ListedWrite::new(base.operation, base.stamp, base.value.as_ref());
                 let write = cx.write_line(&write, &column);
                 lines.push(format!(
-                    "{{\"key\":{}{},\"handler\":\"{}\",\"write\":{write}}}",
+                    "{{\"key\":{}{},\"handler\":{}{},\"write\":{write}}}",
                     text(row.key()),
                     json::column(&column),
-                    self.handler_of(keyspace, row.key(), &column),
+                    text(self.handler_of(keyspace, row.key(), &column).as_bytes()),
+                    failure_words(state.fold_failure()),
                 ));
                 sources.push(base.source());
             }
@@ -174,10 +199,15 @@ impl Keyspaces {
     }
 
     /// The handler of a place; where no values are kept beside each other, and for deadlines, the last writer's stays.
-    fn handler_of(&self, keyspace: KeyspaceId, key: &[u8], column: &Column) -> &'static str {
+    fn handler_of(&self, keyspace: KeyspaceId, key: &[u8], column: &Column) -> &str {
         let rows = &self.keyspaces[usize::from(keyspace.0)];
         rows.handler(key).filter(|_| !column.is_deadline()).map_or("newest", |fold| fold.name())
     }
+}
+
+/// A member of an object, if there is something to say.
+fn failure_words(failure: Option<&str>) -> String {
+    failure.map_or_else(String::new, |why| format!(",\"failed\":{}", text(why.as_bytes())))
 }
 
 fn shown_words(shown: &Content, column: &Column) -> String {

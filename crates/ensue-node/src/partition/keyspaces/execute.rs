@@ -249,6 +249,7 @@ impl Keyspaces {
         let write = Write { stamp, at, operation: cx.next_operation(), dependencies: None };
         let (mut replies, changes, observed) =
             self.evaluate_all(cx, keyspace, write, std::iter::once(args), (choice, &refusals));
+        self.tell_calls(cx, execution);
         execution.used.cells += observed.pieces + changes.effects.len();
         self.log_write(cx, others, &mut execution.context, keyspace, stamp, (changes, observed));
         replies.pop().unwrap_or(FORGOTTEN)
@@ -278,8 +279,11 @@ impl Keyspaces {
                 }
             }
         }
+        // Commands that make data grow were refused before; those of scripts are known only now.
+        let refusals = Refusals { writes: None, growth: self.memory_refusal() };
         let (replies, changes, observed) =
-            self.evaluate_all(cx, keyspace, write, commands, (choice, &Refusals::default()));
+            self.evaluate_all(cx, keyspace, write, commands, (choice, &refusals));
+        self.tell_calls(cx, execution);
         self.log_write(cx, others, &mut execution.context, keyspace, stamp, (changes, observed));
         let replies = places.into_iter().zip(before.into_iter().chain(replies)).collect();
         others.failover.discarded.strip_lost(cx, keyspace, &mut execution.context.causes);

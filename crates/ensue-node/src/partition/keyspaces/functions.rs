@@ -57,15 +57,15 @@ impl Keyspaces {
         let mut rest = options;
         while let [word, others @ ..] = rest {
             rest = match others {
-                others if word.eq_ignore_ascii_case(b"withcode") => {
+                others if !with_code && word.eq_ignore_ascii_case(b"withcode") => {
                     with_code = true;
                     others
                 }
-                [wanted, others @ ..] if word.eq_ignore_ascii_case(b"libraryname") => {
+                [wanted, others @ ..] if pattern.is_none() && word.eq_ignore_ascii_case(b"libraryname") => {
                     pattern = Some(wanted.to_ascii_lowercase());
                     others
                 }
-                _ if word.eq_ignore_ascii_case(b"libraryname") => {
+                _ if pattern.is_none() && word.eq_ignore_ascii_case(b"libraryname") => {
                     return Err(Reply::error("ERR library name argument was not given"));
                 }
                 _ => {

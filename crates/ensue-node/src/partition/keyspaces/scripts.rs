@@ -8,6 +8,7 @@
 //! - Commands that walk a whole keyspace are rejected where there are other partitions: they would see this one only.
 
 use super::Keyspaces;
+use super::called::ScriptCalls;
 use crate::command::{self, samples::sample};
 use crate::evaluate::{Evaluation, Observed, Writer};
 use crate::partition::cx::Cx;
@@ -15,6 +16,7 @@ use crate::partition::order::RowOrder;
 use crate::partition::work::{FORGOTTEN, Work};
 use crate::view::{Shown, view_of};
 use bytes::Bytes;
+use ensue_resp::request::{Blocking, WaitingPop};
 use ensue_resp::{CommandError, CommandSpec, Flags, Request, Route};
 use ensue_script::{Call, Called, Calls, Growth, Invocation, Limits, Outcome, Script};
 use ensue_store::keyspace::Keyspace;
@@ -88,9 +90,12 @@ impl Keyspaces {
             declared: &args[keys.clone()],
             observed: Observed::default(),
             calls: 0,
+            called: self.tells_calls.then_some(&mut self.called),
         };
         let (keys, args) = (&args[keys.clone()], &args[keys.end..]);
-        let invocation = Invocation { keys, args, read_only, function: function.as_deref() };
+        let seed = commands.writer.write.at.0 ^ u64::from(self.scripts_run).rotate_left(32);
+        self.scripts_run = self.scripts_run.wrapping_add(1);
+        let invocation = Invocation { keys, args, read_only, function: function.as_deref(), seed };
         let run = self.scripts.run(&script, invocation, &mut commands);
         let pieces = (run.steps / STEPS_PER_CELL) as usize;
         let of_script = commands.observed;
@@ -194,6 +199,8 @@ struct Commands<'a> {
     declared: &'a [Bytes],
     observed: Observed,
     calls: u64,
+    /// Where they are noted, if somebody wants to know.
+    called: Option<&'a mut ScriptCalls>,
 }
 
 impl Calls for Commands<'_> {
@@ -203,9 +210,14 @@ impl Calls for Commands<'_> {
             Ok(spec) => spec,
             Err(reply) => return Called::Answered(reply, COMMAND_STEPS),
         };
-        let reply = match spec.route {
-            Route::Session => Ok(self.session_command(spec, &args)),
-            _ => self.refusal(spec, &args).map_or_else(|| Ok(self.evaluate(spec, &args)), Err),
+        let refused = if spec.route == Route::Session { None } else { self.refusal(spec, &args) };
+        if let (Some(called), None) = (&mut self.called, &refused) {
+            called.note(&args);
+        }
+        let reply = match (refused, spec.route) {
+            (Some(refused), _) => Err(refused),
+            (None, Route::Session) => Ok(self.session_command(spec, &args)),
+            (None, _) => Ok(self.evaluate(spec, &args)),
         };
         match reply {
             Ok((reply, pieces)) => {
@@ -280,6 +292,11 @@ impl Commands<'_> {
     /// The answer, and how many cells it took.
     fn evaluate(&mut self, spec: &'static CommandSpec, args: &[Bytes]) -> (Reply, usize) {
         let request = match Request::parse_as(spec, args) {
+            Ok(Request::Blocking(Blocking { pop: WaitingPop::Entries(_), .. })) => {
+                let name = String::from_utf8_lossy(&args[0]);
+                let words = format!("ERR {name} command is not allowed with BLOCK option from scripts");
+                return (Reply::Error(words.into()), 0);
+            }
             Ok(request) => request,
             Err(error) => return (error.reply(), 0),
         };

@@ -1,4 +1,5 @@
-//! Metrics of a partition, for `INFO` and `ensue status`: summed over partitions by name.
+//! Metrics of a partition, for `INFO`, `ensue status` and `/metrics`: summed over partitions by name, but for the
+//! largest of those whose names end in `_max`.
 
 use super::Maintenance;
 use crate::partition::cx::Cx;
@@ -17,6 +18,8 @@ pub(in crate::partition) struct Metrics<'a> {
     pub(in crate::partition) transactions: &'a Transactions,
     pub(in crate::partition) maintenance: &'a Maintenance,
     pub(in crate::partition) peers: &'a Peers,
+    /// Syncs of the log, and checkpoints.
+    pub(in crate::partition) written: (u64, u64),
 }
 
 impl Metrics<'_> {
@@ -36,13 +39,16 @@ impl Metrics<'_> {
         }
     }
 
-    /// The metrics, by name; all can be added up over partitions.
+    /// The metrics, by name.
     pub(in crate::partition) fn all(&mut self, is_serving: bool) -> Vec<(String, i64)> {
         let mut metrics: Vec<(String, i64)> = Vec::new();
         let mut add = |name: &str, value: u64| metrics.push((name.to_owned(), value as i64));
         add("memory_bytes", self.keyspaces.memory_bytes());
         add("backlog_bytes", self.cx.journal.backlog_bytes());
         add("log_bytes", self.cx.journal.log_bytes());
+        let (syncs, checkpoints) = self.written;
+        add("log_syncs", syncs);
+        add("checkpoints", checkpoints);
         add("waiting_entries", self.others.replication.inbound.len() as u64);
         self.others.replication.overdue(self.cx).into_iter().for_each(|(name, entries)| add(&name, entries));
         add("open_dependency_checks", self.others.replication.inbound.open_checks() as u64);
@@ -80,6 +86,9 @@ impl Metrics<'_> {
             if protocol.needs().previous_versions {
                 add(&format!("conflicts_{number}"), self.keyspaces.conflict_log.count(number));
             }
+            if protocol.needs().siblings {
+                add(&format!("failed_folds_{number}"), self.keyspaces.conflict_log.failures(number));
+            }
         }
         if self.cx.protocols.iter().any(|protocol| protocol.needs().previous_versions) {
             add("unlisted_conflicts", self.keyspaces.conflict_log.forgotten());
@@ -96,6 +105,8 @@ impl Metrics<'_> {
         }
         self.cx.statistics.metrics().into_iter().for_each(|(name, value)| add(&name, value as u64));
         self.others.add_clock_metrics(self.cx, &mut add);
+        self.others.replication.add_delays(self.cx, &mut add);
+        self.keyspaces.branching.add_metrics(&mut add);
         self.peers.add_peer_metrics(self.cx, self.others, &mut add);
         metrics
     }

@@ -72,6 +72,7 @@ impl Others {
             cx.advance_clock(envelope.time);
             return true;
         }
+        self.replication.lateness.note_time(cx.now, origin, envelope.time);
         let is_taken = cx.advance_clock_to_peer(envelope.time);
         if !is_taken {
             let before = self.ahead.refused.insert(origin, Some(envelope.time));

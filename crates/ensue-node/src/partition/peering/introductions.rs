@@ -40,6 +40,12 @@ impl Peering<'_> {
         self.cx.send(to, Message::Introduce(introduction));
     }
 
+    /// A datacenter with an empty directory asks for a copy, or for more of it.
+    pub(in crate::partition) fn on_copy_fetch(&mut self, joiner: DatacenterId, part: (u64, u64, bool)) {
+        let lent = (&mut *self.cx, &*self.others, &mut *self.keyspaces);
+        self.durability.on_copy_fetch(lent, (self.transactions, self.peers), joiner, part);
+    }
+
     /// Introduces this partition, and requests the stream.
     pub(in crate::partition) fn greet(&mut self, datacenter: DatacenterId) {
         self.introduce(datacenter, false);

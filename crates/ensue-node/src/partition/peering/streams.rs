@@ -99,6 +99,7 @@ impl Peering<'_> {
         self.cx.journal.log_received(origin, incarnation, position, &bytes);
         let receiver = self.others.replication.receiver_mut(origin).expect("looked up by the caller");
         receiver.received_at(position);
+        self.others.replication.note_heard(self.cx.now, origin);
         let stamp = entry.stamp;
         self.peers.identity.note_received(origin, stamp.time);
         self.visibility().arrive(origin, incarnation, entry);
@@ -226,6 +227,7 @@ impl Peering<'_> {
             return self.refuse_claim(datacenter, acknowledge.received);
         }
         sender.on_acknowledge(acknowledge, clock);
+        self.others.replication.note_heard(self.cx.now, datacenter);
         self.others.let_go_of_received(self.cx);
         self.others.note_end(self.cx, datacenter, acknowledge.end, clock);
         self.others.answer_replica_waits(self.cx);

@@ -275,6 +275,8 @@ impl Identity {
         match message {
             Message::Introduce(_) => true,
             Message::TailFetch { .. } => !self.refused.contains_key(&datacenter),
+            // Its directory is another one because it is empty.
+            Message::CopyFetch { .. } => self.is_recovering(datacenter),
             _ => !self.refused.contains_key(&datacenter) && !self.absent.contains_key(&datacenter),
         }
     }
@@ -283,6 +285,11 @@ impl Identity {
     /// gave it up.
     pub(in crate::partition) fn has_told(&self, datacenter: DatacenterId) -> bool {
         self.told.contains(&datacenter) || is_given_up(self.without, datacenter)
+    }
+
+    /// Whether a datacenter has said that it has lost what it had, and nothing else since.
+    pub(in crate::partition) fn is_recovering(&self, datacenter: DatacenterId) -> bool {
+        self.recovering.contains_key(&datacenter)
     }
 
     /// Whether the log must keep everything that it has, for a datacenter that recovers.
@@ -502,6 +509,10 @@ impl Peers {
         }
         let is_lost = others.replication.applied.set(cx.datacenter).is_some_and(|set| set.is_lost(received));
         if !is_about_us || is_lost {
+            return Finding::Valid;
+        }
+        // In a directory that was filled by a copy, the time of the last entry is not known before the next one.
+        if theirs.last == LogicalTime::ZERO {
             return Finding::Valid;
         }
         match cx.own_time_at(received) {

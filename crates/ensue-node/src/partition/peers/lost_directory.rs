@@ -7,6 +7,14 @@ use crate::partition::others::Others;
 use ensue_types::{DatacenterId, DirectoryId, Position};
 use ensue_wire::{Introduction, PeerStage};
 
+/// A directory that was lost, and can be had again.
+pub(in crate::partition) enum Lost {
+    /// The others' logs still have everything.
+    InLogs(DirectoryId),
+    /// Their logs begin later: what one of them holds is copied, or, if it cannot be, this is said.
+    InCopies(DirectoryId, String),
+}
+
 impl Peers {
     /// The directory that was lost, if all that it held can be had again.
     pub(in crate::partition) fn lost_directory(
@@ -15,7 +23,7 @@ impl Peers {
         others: &Others,
         gone: u16,
         answers: &[(DatacenterId, Introduction)],
-    ) -> Result<DirectoryId, String> {
+    ) -> Result<Lost, String> {
         let known = answers.iter().map(|(d, i)| (*d, i.known)).filter(|(_, k)| *k != DirectoryId::UNKNOWN);
         let mut known: Vec<(DatacenterId, DirectoryId)> = known.collect();
         let (first, lost) = known.pop().expect("the caller has found one");
@@ -62,14 +70,6 @@ impl Peers {
                  another one"
             ));
         }
-        if !lacking.is_empty() {
-            return Err(format!(
-                "{whose}: put that one back (a volume that is not mounted, a wrong `dir`). If it is lost, its data \
-                 cannot be had again from the logs, which {} trimmed: say `CAUSAL DEAD` for this datacenter on another \
-                 one, and the others go on without it",
-                names(&lacking)
-            ));
-        }
         if !waiting.is_empty() {
             let waiting = names(&waiting);
             return Err(format!(
@@ -77,6 +77,18 @@ impl Peers {
                  come, put the earlier directory back, or say `CAUSAL DEAD` for this datacenter on another one"
             ));
         }
-        Ok(lost)
+        if lacking.is_empty() {
+            return Ok(Lost::InLogs(lost));
+        }
+        Ok(Lost::InCopies(lost, no_copy(&whose, &names(&lacking))))
     }
+}
+
+/// What is said of a lost directory if there can be no copy, either.
+fn no_copy(whose: &str, lacking: &str) -> String {
+    format!(
+        "{whose}: put that one back (a volume that is not mounted, a wrong `dir`). If it is lost, its data cannot be had \
+         again from the logs, which {lacking} trimmed, nor by a copy, which cannot hold transactions that span \
+         partitions, nor branches: say `CAUSAL DEAD` for this datacenter on another one, and the others go on without it"
+    )
 }

@@ -13,7 +13,7 @@ use crate::partition::peers::Peers;
 use crate::partition::transactions::Transactions;
 use crate::trace::Trace;
 use ensue_branch::Branches;
-use ensue_store::checkpoint::CheckpointWriter;
+use ensue_store::checkpoint::{CheckpointWriter, Items};
 use ensue_store::compact::RowRef;
 use ensue_store::disk::DiskDone;
 use ensue_store::image;
@@ -49,14 +49,25 @@ impl Walk {
 }
 
 impl Walk {
+    /// At how many slots it has looked, and of how many.
+    pub(in crate::partition::persistence) fn progress(&self, keyspaces: &Keyspaces) -> (u64, u64) {
+        let slots = |rows: &Keyspace| rows.slots_count() as u64;
+        let before: u64 = keyspaces.each().take(self.keyspace).map(slots).sum();
+        (before + self.slot as u64, keyspaces.each().map(slots).sum())
+    }
+
     /// Writes the next rows, of one or several keyspaces.
-    fn write_slice(&mut self, keyspaces: &Keyspaces, writer: &mut CheckpointWriter) {
+    pub(in crate::partition::persistence) fn write_slice(
+        &mut self,
+        keyspaces: &Keyspaces,
+        items: &mut impl Items,
+    ) {
         let mut left = SLICE_ROWS;
         let holds_dead = Rule::CheckpointHoldsTombstones.holds();
         while left > 0 {
             let keyspace = KeyspaceId(self.keyspace as u8);
             let Some(rows) = keyspaces.rows(keyspace) else {
-                self.branch = keyspaces.branching.write_keys(writer, self.branch.unwrap_or_default(), left);
+                self.branch = keyspaces.branching.write_keys(items, self.branch.unwrap_or_default(), left);
                 self.done = self.branch.is_none();
                 return;
             };
@@ -65,7 +76,7 @@ impl Walk {
                 for (column, cell) in row.all_cells().filter(|(_, cell)| holds_dead || cell.state().is_live())
                 {
                     for (kind, item) in image::column_items(keyspace, row.key(), &column, &cell) {
-                        writer.item(kind, &item);
+                        items.item(kind, &item);
                     }
                 }
             }
@@ -76,7 +87,7 @@ impl Walk {
                 }
                 None => {
                     if !rows.floor().is_empty() {
-                        writer.item(image::FLOOR, &image::floor_item(keyspace, rows.floor()));
+                        items.item(image::FLOOR, &image::floor_item(keyspace, rows.floor()));
                     }
                     *self = Walk { keyspace: self.keyspace + 1, slot: 0, ..*self };
                 }
@@ -112,13 +123,39 @@ impl Persistence {
 }
 
 impl Persistence {
-    /// Writes the next slice, if the disk has kept up.
-    pub(in crate::partition) fn continue_checkpoint(
+    /// What stands before the rows.
+    pub(in crate::partition::persistence) fn write_head(
+        cx: &Cx,
+        others: &Others,
+        keyspaces: &mut Keyspaces,
+        (transactions, peers): (&Transactions, &Peers),
+        items: &mut impl Items,
+    ) {
+        items.item(image::PARTITION, &Persistence::image(cx, others, keyspaces, transactions).encode());
+        for (number, rows) in keyspaces.each().enumerate() {
+            for flush in rows.flushes() {
+                items.item(image::FLUSH, &image::flush_item(KeyspaceId(number as u8), flush));
+            }
+        }
+        keyspaces.branching.write_states(items);
+        let lasting = others.failover.failed.records().chain(peers.identity.records());
+        for record in lasting.chain(others.failover.discarded.records()) {
+            items.item(image::RECORD, &image::record_item(&record));
+        }
+    }
+
+    /// Goes on with what is written aside: a checkpoint, if the disk has kept up, and copies.
+    pub(in crate::partition) fn write_aside(
         &mut self,
         cx: &mut Cx,
         others: &mut Others,
         keyspaces: &mut Keyspaces,
     ) {
+        self.continue_checkpoint(cx, others, keyspaces);
+        self.continue_copies(cx, others, keyspaces);
+    }
+
+    fn continue_checkpoint(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
         let Some((mut writer, mut walk)) = self.writer.take() else { return };
         if writer.queued_bytes() < QUEUED_BYTES_MAX && !walk.done {
             walk.write_slice(keyspaces, &mut writer);
@@ -136,8 +173,8 @@ impl Persistence {
         while let Some(op) = writer.take_op() {
             cx.disk_ops.push_back(op);
         }
-        cx.note_checkpointing(!walk.done);
         self.writer = Some((writer, walk));
+        cx.note_checkpointing(self.is_walking());
     }
 
     /// A disk answer that may be the checkpoint's.
@@ -159,6 +196,7 @@ impl Persistence {
         if durable {
             let place = writer.place();
             self.writer = None;
+            self.counts.checkpoints += 1;
             keyspaces.branching.each_mut().for_each(Branches::note_kept);
             cx.trace(Trace::Checkpointed { partition: cx.id, number: place.number });
             let deleted = cx.journal.on_checkpoint(place.log_start);
@@ -168,7 +206,7 @@ impl Persistence {
 }
 
 impl Persistence {
-    /// Begins a checkpoint when the log has grown enough, and lets go of segments that nobody needs.
+    /// Begins a checkpoint when the log has grown enough, and lets go of segments and copies that nobody needs.
     pub(in crate::partition) fn begin_checkpoint_in_time(
         &mut self,
         cx: &mut Cx,
@@ -177,6 +215,7 @@ impl Persistence {
         transactions: &Transactions,
         peers: &Peers,
     ) {
+        self.give_up_idle_copies(cx);
         let grown = cx.journal.log_end().saturating_sub(self.checkpointed_end.0);
         if self.writer.is_some()
             || others.is_catching_up()
@@ -196,29 +235,14 @@ impl Persistence {
         let keeps_all = peers.identity.keeps_the_log(&others.failover.failed);
         let Some(start) = cx.journal.checkpoint_start(keeps_all) else { return };
         let mut writer = CheckpointWriter::begin(superblock, start, start);
-        writer.item(image::PARTITION, &Persistence::image(cx, others, keyspaces, transactions).encode());
-        for (number, rows) in keyspaces.each().enumerate() {
-            for flush in rows.flushes() {
-                writer.item(image::FLUSH, &image::flush_item(KeyspaceId(number as u8), flush));
-            }
-        }
-        keyspaces.branching.write_states(&mut writer);
+        Persistence::write_head(cx, others, keyspaces, (transactions, peers), &mut writer);
         keyspaces.branching.want_no_checkpoint();
-        for record in others
-            .failover
-            .failed
-            .records()
-            .chain(peers.identity.records())
-            .chain(others.failover.discarded.records())
-        {
-            writer.item(image::RECORD, &image::record_item(&record));
-        }
         let before = std::mem::replace(&mut self.checkpointed_end, Lsn(cx.journal.log_end()));
         // The clock's bound and what is known of the others' time are not in the checkpoint, so they are logged again
         // behind its start: now, because the partition may stop before it logs anything else.
         cx.log_bound();
         others.stable_time.times.log_again(cx);
         self.writer = Some((writer, Walk { before, ..Walk::default() }));
-        cx.note_checkpointing(true);
+        cx.note_checkpointing(self.is_walking());
     }
 }

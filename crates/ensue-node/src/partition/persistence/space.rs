@@ -131,7 +131,7 @@ impl Persistence {
     /// Gives up the checkpoint under way; another begins later.
     fn give_up_checkpoint(&mut self, cx: &mut Cx) {
         let Some((writer, walk)) = self.writer.take() else { return };
-        cx.note_checkpointing(false);
+        cx.note_checkpointing(self.is_walking());
         let Some(superblock) = &mut self.superblock else { return };
         self.checkpointed_end = walk.checkpointed_before();
         self.room.given_up = Some(FileName::Checkpoint(writer.place().number));

@@ -8,6 +8,7 @@
 //! - *Bounded.* A session waits once. Its pop goes when it is answered, withdrawn, or when its core is out of reach.
 //!   One that is withdrawn while it is elsewhere does not wait when it comes.
 
+use super::ready::Ready;
 use crate::partition::keyspaces::Keyspaces;
 use crate::partition::order::RowName;
 use crate::partition::work::Execution;
@@ -34,7 +35,7 @@ pub(crate) struct WaitingPops {
     waiting: BTreeMap<PopId, Waiting>,
     rows: BTreeMap<RowName, BTreeSet<PopId>>,
     /// Rows at which there may be something.
-    ready: BTreeSet<RowName>,
+    ready: Ready,
     /// Rows at which there is something that was not visible to whom it was offered.
     unseen: BTreeSet<RowName>,
     /// Sessions that have withdrawn a pop that did not wait here, and with which request.
@@ -60,6 +61,15 @@ impl Waiting {
 impl WaitingPops {
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// How many rows are waited for, and at how many of them somebody also waits for their end.
+    pub(crate) fn rows_counts(&self) -> (usize, usize) {
+        let of_group = |id: &PopId| {
+            self.waiting.get(id).is_some_and(|waiting| matches!(waiting.pop, WaitingPop::Delivered(_)))
+        };
+        let ending = self.rows.values().filter(|ids| ids.iter().any(of_group)).count();
+        (self.rows.len(), ending)
     }
 
     /// Panics if a pop waits at a row that would not wake it, or a row would wake one that does not wait.

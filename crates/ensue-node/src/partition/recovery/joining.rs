@@ -7,15 +7,19 @@
 //!   datacenter serves, still has its whole log, and has applied all that it received of the lost one, everything can
 //!   be sent again: the partition takes over the earlier identity, takes its own stream back (`tail_recovery`),
 //!   receives the others' from their beginnings (`catch_up`), and serves when all of that is applied.
+//! - If their logs no longer have everything, one of them gives a copy of what it holds (`copying`), and the rest is
+//!   taken back as from an old copy of the directory.
 //! - Otherwise nothing can be served that would be causally complete: sessions are told `REJOIN` and what to do, and
 //!   the others are asked again every second, for an operator may put that right.
 //!
 //! The same happens to a directory that was found to be an old copy which was written to: it is never served again.
 
+use super::copying::Copying;
 use crate::partition::failover::is_given_up;
 use crate::partition::journal::open::Open;
 use crate::partition::others::Others;
 use crate::partition::peering::Peering;
+use crate::partition::peers::lost_directory::Lost;
 use crate::trace::Trace;
 use ensue_types::{DatacenterId, DirectoryId, Incarnation, Position, Rule};
 use ensue_wire::{Envelope, Introduction, Message};
@@ -28,9 +32,13 @@ pub struct Joining {
     open: Open,
     answers: BTreeMap<DatacenterId, Introduction>,
     /// Datacenters that were declared dead meanwhile, one bit each.
-    without: u16,
+    pub(in crate::partition::recovery) without: u16,
+    /// What another datacenter holds is being copied.
+    pub(in crate::partition::recovery) copying: Option<Copying>,
+    /// How many copies of each datacenter broke off.
+    pub(in crate::partition::recovery) failed_copies: BTreeMap<DatacenterId, u32>,
     /// Why it cannot be served though all have answered.
-    refusal: Option<String>,
+    pub(in crate::partition::recovery) refusal: Option<String>,
 }
 
 /// What the answers say.
@@ -69,6 +77,10 @@ impl Joining {
                 }
                 return true;
             }
+            Message::Copied { copy, part, is_last, done, of, items } => {
+                self.on_copied(p, from, (copy, part, is_last), (done, of), &items);
+            }
+            Message::CopyRefused { copy, cannot } => self.on_copy_refused(p, from, copy, cannot),
             Message::DatacenterFailed { datacenter, .. } => {
                 if datacenter.0 < 16 {
                     self.without |= 1 << datacenter.0;
@@ -90,6 +102,9 @@ impl Joining {
 
     /// What sessions are told, and an operator is to do.
     fn joining_words(&self, p: &Peering<'_>) -> String {
+        if let Some(copying) = self.copying.as_ref().filter(|_| self.refusal.is_none()) {
+            return copying.words(p);
+        }
         let missing: Vec<String> = self.awaited(p.others).into_iter().map(|d| p.cx.name_of(d)).collect();
         match (&self.refusal, missing.is_empty()) {
             (Some(reason), true) => format!("REJOIN partition {}: {reason}", p.cx.id),
@@ -106,7 +121,7 @@ impl Joining {
     /// When all have answered: what that says.
     pub(in crate::partition) fn look_at_answers(&mut self, p: &mut Peering<'_>) -> Option<Join> {
         let asks = Rule::AskBeforeTheFirstServing.holds();
-        if asks && !self.awaited(p.others).is_empty() {
+        if self.copying.is_some() || asks && !self.awaited(p.others).is_empty() {
             return None;
         }
         let living = self.answers.iter().filter(|(d, _)| !is_given_up(self.without, **d));
@@ -123,19 +138,30 @@ impl Joining {
             Ok(Join::AsFirst)
         } else if answers.iter().any(|(_, introduction)| is_of_another(introduction)) {
             let directory = p.peers.lost_directory(p.cx, p.others, self.without, &answers);
-            directory.map(|directory| Join::Again(directory, answers))
+            match directory {
+                Ok(Lost::InLogs(directory)) => Ok(Join::Again(directory, answers)),
+                Ok(Lost::InCopies(directory, otherwise)) => {
+                    self.begin_copy(p, directory, &answers, otherwise);
+                    return None;
+                }
+                Err(reason) => Err(reason),
+            }
         } else {
             self.as_first(p)
         };
         match joined {
             Ok(join) => Some(join),
             Err(reason) => {
-                if self.refusal.as_ref() != Some(&reason) {
-                    self.refusal = Some(reason.clone());
-                    p.cx.trace(Trace::CannotRejoin { partition: p.cx.id, reason });
-                }
+                self.note_refusal(p, reason);
                 None
             }
+        }
+    }
+
+    pub(in crate::partition::recovery) fn note_refusal(&mut self, p: &mut Peering<'_>, reason: String) {
+        if self.refusal.as_ref() != Some(&reason) {
+            self.refusal = Some(reason.clone());
+            p.cx.trace(Trace::CannotRejoin { partition: p.cx.id, reason });
         }
     }
 

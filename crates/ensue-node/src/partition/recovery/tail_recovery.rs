@@ -20,7 +20,7 @@ use crate::partition::peering::Peering;
 use crate::partition::peers::buffered::waits_for_the_log;
 use crate::trace::Trace;
 use bytes::Bytes;
-use ensue_store::disk::{DiskDone, FileName};
+use ensue_store::disk::{DiskDone, FileName, failure_words};
 use ensue_store::entry::Change;
 use ensue_store::layout;
 use ensue_types::{DatacenterId, DirectoryId, Position, Rule};
@@ -333,8 +333,7 @@ impl TailRecovery {
                 p.durability.on_opened_in_recovery(p.cx)
             }
             DiskDone::Failed { op, file, reason, .. } => {
-                let file = file.map(|file| file.to_string()).unwrap_or_default();
-                return TailStep::Failed(format!("{op} of {file} failed: {reason}"));
+                return TailStep::Failed(failure_words(op, *file, reason));
             }
             DiskDone::Appended { file: file @ FileName::Segment(_) } => {
                 p.cx.journal.open().on_appended(*file);

@@ -27,14 +27,14 @@ fn serving() -> World {
 }
 
 /// A partition that asks before its first serving; each start draws another identity.
-fn asking(files: Files, seed: u128) -> World {
+pub(super) fn asking(files: Files, seed: u128) -> World {
     let mut config = config(AppendFsync::Always);
     (config.first_start, config.identity_seed) = (FirstStart::Ask, seed);
     config.tuning.checkpoint_bytes = u64::MAX;
     World { partition: partition(config), now: NOW, files }.started()
 }
 
-fn partition(config: NodeConfig) -> Partition {
+pub(super) fn partition(config: NodeConfig) -> Partition {
     let protocol = || ensue_protocol::by_name("eventual", Default::default()).expect("it is known");
     let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
     Partition::new(PARTITION, Arc::new(config), protocols, NOW)
@@ -58,22 +58,22 @@ pub(super) fn introduction() -> Introduction {
 }
 
 /// The same, with a proof of what it has of this partition's stream.
-fn knowing(known: DirectoryId, received: u64, last: LogicalTime) -> Introduction {
+pub(super) fn knowing(known: DirectoryId, received: u64, last: LogicalTime) -> Introduction {
     let received = Position(received);
     let proof = known.proof((DatacenterId(0), PARTITION), received, last);
     Introduction { known, received, last, proof, applied: received, ..introduction() }
 }
 
-fn introduce(world: &mut World, introduction: Introduction) {
+pub(super) fn introduce(world: &mut World, introduction: Introduction) {
     world.message(ELSEWHERE, Message::Introduce(introduction));
 }
 
-fn sent(world: &mut World) -> Vec<Message> {
+pub(super) fn sent(world: &mut World) -> Vec<Message> {
     std::iter::from_fn(|| world.partition.cx.outbox.next()).map(|envelope| envelope.message).collect()
 }
 
 /// What a session is answered that asks for the time of the partition's newest write of a key.
-fn answer(world: &mut World, line: &str) -> String {
+pub(super) fn answer(world: &mut World, line: &str) -> String {
     sent(world);
     world.run(line);
     let answers = sent(world).into_iter().find_map(|message| match message {
@@ -153,7 +153,6 @@ fn a_first_start_serves_when_the_others_know_no_earlier_directory() {
 fn an_empty_directory_is_not_served_while_what_was_lost_cannot_be_had_again() {
     let lost = knowing(DirectoryId(0x99), 3, LogicalTime(5));
     for (lacking, word) in [
-        (Introduction { is_whole: false, ..lost.clone() }, "trimmed"),
         (Introduction { applied: Position(2), ..lost.clone() }, "has applied what it received"),
         (Introduction { stage: PeerStage::Recovering, ..lost.clone() }, "has applied what it received"),
     ] {

@@ -99,6 +99,18 @@ fn those_that_wait_are_served_in_the_order_in_which_they_came() {
 }
 
 #[test]
+fn rows_that_change_together_serve_in_the_order_of_their_changes() {
+    each(|mut clients| {
+        for client in 1..=2 {
+            assert_eq!(clients.ask(client, &format!("BLMPOP 0 2 z a LEFT COUNT 9; ECHO {client}")), "");
+        }
+        let answers = clients.ask(9, "MULTI; RPUSH z 1 2; RPUSH a 3 4; EXEC");
+        let served = answers.replace("+OK|+QUEUED|+QUEUED|*2|:2|:2|", "");
+        assert_eq!(served, "*2|$1|z|*2|$1|1|$1|2|$1|1|*2|$1|a|*2|$1|3|$1|4|$1|2|");
+    });
+}
+
+#[test]
 fn readers_of_a_stream_wait_each_for_itself() {
     each(|mut clients| {
         clients.ask(9, "XGROUP CREATE s g $ MKSTREAM; XADD s 1-1 a 1");

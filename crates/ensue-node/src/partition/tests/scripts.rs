@@ -219,3 +219,34 @@ fn a_keyspace_of_branches_has_no_scripts() {
     world.words("MULTI");
     assert!(world.eval("return 1").starts_with(refusal));
 }
+
+#[test]
+fn while_memory_is_short_a_script_is_refused_by_what_it_says_and_calls() {
+    each(|mut scripted| {
+        assert_eq!(scripted.words("SET a 1"), "+OK|");
+        assert_eq!(scripted.words("CONFIG SET maxmemory 1"), "+OK|");
+        // Each of them is new, and sent to all partitions before it is run.
+        for _ in 0..2 {
+            assert_eq!(scripted.eval("return redis.call('GET', 'a')"), "$1|1|");
+            assert!(scripted.eval("return redis.call('SET', 'a', '2')").starts_with("-OOM"));
+            assert!(scripted.eval("#!lua\nreturn 1").starts_with("-OOM"));
+            assert_eq!(scripted.eval("#!lua flags=allow-oom\nreturn redis.call('SET', 'a', '1')"), "+OK|");
+        }
+        // A transaction is refused for the commands that make data grow.
+        for (line, answer) in [("MULTI", "+OK|"), ("DEL b", "+QUEUED|"), ("EXEC", "*1|:0|")] {
+            assert_eq!(scripted.words(line), answer);
+        }
+    });
+}
+
+#[test]
+fn what_a_script_calls_is_told_before_its_answer_to_who_wants_to_know() {
+    each(|mut scripted| {
+        let script = "redis.call('PING'); redis.call('GET', 'a'); return redis.pcall('NONE')";
+        assert_eq!(scripted.words("MONITOR"), "+OK|");
+        let shown = scripted.eval(script);
+        let lines: Vec<&str> = shown.split('|').filter_map(|line| line.split(" lua] ").nth(1)).collect();
+        assert_eq!(lines, ["\"PING\"", "\"GET\" \"a\""], "{shown}");
+        assert!(shown.ends_with("-ERR Unknown Redis command called from script|"), "{shown}");
+    });
+}

@@ -21,6 +21,14 @@ use std::sync::Arc;
 
 pub(super) const OTHER: DatacenterId = DatacenterId(1);
 
+fn of_session(causes: Causes, line: &str) -> (Address, Message) {
+    let args = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
+    let (request, keyspace) = (RequestId::default(), KeyspaceId(0));
+    let (context, commands) = (Context { causes, ..Context::default() }, vec![args]);
+    let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+    (from, Message::Execute { request, keyspace, context, commands, together: false })
+}
+
 /// A partition with its files.
 pub(super) struct World {
     pub(super) partition: Partition,
@@ -81,13 +89,16 @@ impl World {
         self.run_after(Causes::Nothing, line);
     }
 
+    /// The same, and its turn goes on.
+    pub(super) fn hear_command(&mut self, line: &str) {
+        let (from, execute) = of_session(Causes::Nothing, line);
+        self.hear(from, execute);
+    }
+
     /// Runs a command of a session with this past.
     pub(super) fn run_after(&mut self, causes: Causes, line: &str) {
-        let args = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
-        let (request, keyspace) = (RequestId::default(), KeyspaceId(0));
-        let (context, commands) = (Context { causes, ..Context::default() }, vec![args]);
-        let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
-        self.message(from, Message::Execute { request, keyspace, context, commands, together: false });
+        let (from, execute) = of_session(causes, line);
+        self.message(from, execute);
     }
 
     /// The next entry of the other datacenter's stream, which depends on these.

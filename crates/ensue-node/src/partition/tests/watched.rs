@@ -54,11 +54,15 @@ fn every_write_of_a_watched_key_stops_the_transaction_and_no_other() {
             ("none", "SET none 1"),
             ("a h", "DEL h"),
             ("a", "DEL a"),
-            ("x a none", "FLUSHDB"),
+            ("x z none", "FLUSHDB"),
         ] {
             assert!(!is_executed(world, watched, &[bob]), "{watched}: {bob}");
         }
         assert!(is_executed(world, "a", &[]));
+        assert!(
+            is_executed(world, "nothing nobody", &["FLUSHDB"]),
+            "nothing happens to a key that is absent"
+        );
         world.words(BOB, "SET a 1");
         assert!(is_executed(world, "a b", &["GET a", "SET other 1", "TTL a", "DEL b"]));
         assert!(!is_executed(world, "a", &["MULTI", "SET other 2", "DEL a", "EXEC"]));

@@ -158,7 +158,7 @@ impl Visibility<'_> {
                 let write = Write { stamp: entry.stamp, at, operation, dependencies };
                 let met = self.keyspaces.conflicts_of(keyspace, &effects, &entry.previous, &write);
                 let lost = self.keyspaces.apply_effects(keyspace, &effects, &entry.previous, &write);
-                self.keyspaces.log_conflicts(keyspace, met, &write);
+                self.keyspaces.log_conflicts(self.cx, keyspace, met, &write);
                 if lost && transaction.is_none() && !Rule::LosersAreApplied.holds() {
                     return;
                 }
@@ -176,6 +176,7 @@ impl Visibility<'_> {
                     );
                     self.mark_applied(origin, incarnation, position, at);
                     self.others.note_applied(origin, position, entry.stamp.time);
+                    self.note_visible(origin, entry.stamp.time);
                     self.cx.trace_step(transaction, TransactionStep::Committed);
                     self.cx.send_committed(transaction, Vec::new(), Default::default());
                     return;
@@ -191,6 +192,12 @@ impl Visibility<'_> {
         }
         self.mark_applied(origin, incarnation, position, at);
         self.others.note_applied(origin, position, entry.stamp.time);
+        self.note_visible(origin, entry.stamp.time);
+    }
+
+    /// Counts how long an entry took.
+    pub(super) fn note_visible(&mut self, origin: DatacenterId, stamp: LogicalTime) {
+        self.others.replication.lateness.note_visible(self.cx.now, origin, stamp);
     }
 
     /// Logs that a received entry is visible, and wakes those who wait for it.
@@ -231,6 +238,7 @@ impl Visibility<'_> {
     /// Sends what the windows have room for, up to the last position that may be sent.
     pub(crate) fn replicate(&mut self) {
         let end = self.transactions.stream_end(self.cx);
+        self.others.replication.note_written(self.cx);
         self.others.replication.send_streams(self.cx, end);
     }
 

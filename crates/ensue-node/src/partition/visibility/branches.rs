@@ -73,6 +73,7 @@ impl Visibility<'_> {
         let at = self.cx.tick();
         self.mark_applied(origin, position.incarnation(), position, at);
         self.others.note_applied(origin, position, time);
+        self.note_visible(origin, time);
     }
 
     /// What came late from a dead datacenter, and no living one has, can be put in its place nowhere: it goes,

@@ -1,4 +1,5 @@
-//! Queries to all partitions and cores of the datacenter, for `INFO`, `CLIENT LIST` and `CONFIG RESETSTAT`.
+//! Queries to all partitions and cores of the datacenter, for `INFO`, `CLIENT LIST`, `CONFIG RESETSTAT` and whoever
+//! watches a node.
 //!
 //! They are answered for those who answer: whoever is silent is counted, and does not turn the answer into an error.
 
@@ -6,13 +7,16 @@ use super::filter::Filter;
 use super::info::{self, Findings, Metrics};
 use super::latency;
 use super::order::Gathering;
-use crate::links;
+use crate::links::{self, Linked};
+use crate::observation::{self, Observation, Scope};
 use crate::session::cx::Cx;
 use crate::session::step::Step;
+use crate::statistics;
 use bytes::{Bytes, BytesMut};
-use ensue_types::{Args, CoreId, PartitionId, Reply};
+use ensue_types::{Args, CoreId, DatacenterId, PartitionId, Reply};
 use ensue_wire::{Address, CoreQuery, Message};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// What the answers are for.
 #[derive(Clone, Debug)]
@@ -24,6 +28,8 @@ pub(crate) enum Purpose {
     Histogram(Vec<String>),
     /// `CONFIG RESETSTAT`.
     ResetStatistics,
+    /// The answer is an output of its own, and no command's.
+    Observation(Scope),
     /// Every core does this.
     Order(Args, Gathering),
 }
@@ -41,6 +47,8 @@ pub(crate) struct ClusterQuery {
     purpose: Purpose,
     /// Who has not answered yet: one a share.
     missing: Vec<Option<Peer>>,
+    /// How many of those were partitions.
+    partitions: usize,
     silent: i64,
     metrics: Metrics,
     /// By core, so that the order of the answers does not show.
@@ -62,20 +70,25 @@ impl ClusterQuery {
     pub(crate) fn begin(cx: &mut Cx<'_>, purpose: Purpose) -> Step<Box<ClusterQuery>> {
         let topology = &cx.core.config.topology;
         let datacenter = topology.datacenter;
-        let cores = topology.datacenters[usize::from(datacenter.0)].cores;
-        let mut peers: Vec<Peer> = (0..cores).map(CoreId).map(Peer::Core).collect();
-        if let Purpose::Info(_) | Purpose::Histogram(_) = purpose {
-            peers.extend((0..topology.partitions).map(PartitionId).map(Peer::Partition));
+        let first = cx.core.config.core.0;
+        let cores = match purpose {
+            Purpose::Observation(Scope::Node) => first..first + cx.core.config.node_cores,
+            _ => 0..topology.datacenters[usize::from(datacenter.0)].cores,
+        };
+        let mut peers: Vec<Peer> = cores.clone().map(CoreId).map(Peer::Core).collect();
+        if let Purpose::Info(_) | Purpose::Histogram(_) | Purpose::Observation(_) = purpose {
+            peers.extend(observation::partitions_of(topology, cores).into_iter().map(Peer::Partition));
         }
         let core_query = match &purpose {
-            Purpose::Info(_) | Purpose::Histogram(_) => CoreQuery::Metrics,
+            Purpose::Info(_) | Purpose::Histogram(_) | Purpose::Observation(_) => CoreQuery::Metrics,
             Purpose::ClientList(_) => CoreQuery::ClientList,
             Purpose::ResetStatistics => CoreQuery::ResetStatistics,
             Purpose::Order(words, _) => CoreQuery::Order(words.clone()),
         };
         let missing: Vec<Option<Peer>> = peers.iter().copied().map(Some).collect();
-        let mut query =
-            ClusterQuery { purpose, missing, silent: 0, metrics: Metrics::new(), texts: BTreeMap::new() };
+        let partitions = peers.iter().filter(|peer| matches!(peer, Peer::Partition(_))).count();
+        let (silent, metrics, texts) = (0, Metrics::new(), BTreeMap::new());
+        let mut query = ClusterQuery { purpose, missing, partitions, silent, metrics, texts };
         cx.requests.ask(1);
         cx.begin_request(peers.len());
         for (share, peer) in peers.into_iter().enumerate() {
@@ -108,8 +121,7 @@ impl ClusterQuery {
         };
         if let Some(peer) = self.missing[share].take() {
             for (name, value) in metrics {
-                let sum = self.metrics.entry(name).or_insert(0);
-                *sum = sum.saturating_add(value);
+                add(&mut self.metrics, name, value);
             }
             if let (Peer::Core(core), Some(text)) = (peer, text) {
                 self.texts.insert(core, text);
@@ -154,7 +166,7 @@ impl ClusterQuery {
         if self.missing.iter().any(Option::is_some) {
             return Step::Waits(self);
         }
-        let ClusterQuery { purpose, mut metrics, silent, texts, .. } = *self;
+        let ClusterQuery { purpose, mut metrics, silent, texts, partitions, .. } = *self;
         let text = match purpose {
             Purpose::Histogram(names) => return Step::answer(latency::histogram(&metrics, &names)),
             Purpose::ResetStatistics if silent > 0 => return Step::answer(NOT_RESET),
@@ -164,10 +176,18 @@ impl ClusterQuery {
                 let replies: Vec<Reply> = texts.into_values().filter_map(decoded).collect();
                 return Step::answer(gathering.answer(cx, &replies));
             }
+            Purpose::Observation(_) => {
+                metrics.insert("silent_peers".to_owned(), silent);
+                let linked = gather_links(&texts);
+                let topology = &cx.core.config.topology;
+                let observation = Box::new(Observation::new(topology, partitions, metrics, &linked));
+                let session = cx.requests.session();
+                cx.core.show(session, observation);
+                return Step::Ready;
+            }
             Purpose::Info(sections) => {
                 metrics.insert("silent_peers".to_owned(), silent);
-                let texts: Vec<_> = texts.values().map(|text| String::from_utf8_lossy(text)).collect();
-                let linked = links::gather(texts.iter().map(AsRef::as_ref));
+                let linked = gather_links(&texts);
                 info::text(cx, &sections, Findings { metrics: &metrics, linked: &linked })
             }
             Purpose::ClientList(filter) => {
@@ -177,6 +197,25 @@ impl ClusterQuery {
         };
         Step::answer(Reply::Verbatim(text.into()))
     }
+}
+
+/// Adds what one partition or core has; the largest counts of what cannot be added up.
+fn add(metrics: &mut Metrics, name: String, value: i64) {
+    let is_free_text = name.starts_with(statistics::ERROR);
+    let is_largest = name.ends_with(statistics::LARGEST) && !is_free_text;
+    match metrics.entry(name) {
+        Entry::Vacant(vacant) => {
+            vacant.insert(value);
+        }
+        Entry::Occupied(mut known) if is_largest => *known.get_mut() = value.max(*known.get()),
+        Entry::Occupied(mut known) => *known.get_mut() = known.get().saturating_add(value),
+    }
+}
+
+/// Puts together what the cores have said of their links.
+fn gather_links(texts: &BTreeMap<CoreId, Bytes>) -> BTreeMap<DatacenterId, Linked> {
+    let texts: Vec<_> = texts.values().map(|text| String::from_utf8_lossy(text)).collect();
+    links::gather(texts.iter().map(AsRef::as_ref))
 }
 
 /// What a core has answered to an order.

@@ -68,7 +68,7 @@ pub(crate) fn on_command(
     })
 }
 
-/// Answers of kinds that nothing else has: attributes, pushes and big numbers.
+/// Answers of kinds that nothing else has: attributes and pushes.
 fn raw(kind: &[u8], version: ProtocolVersion) -> Option<&'static [u8]> {
     let is_new = version == ProtocolVersion::Resp3;
     Some(match kind {
@@ -80,8 +80,6 @@ fn raw(kind: &[u8], version: ProtocolVersion) -> Option<&'static [u8]> {
         b"push" if is_new => {
             b">2\r\n$16\r\nserver-cpu-usage\r\n:42\r\n$40\r\nSome real reply following the push reply\r\n"
         }
-        b"bignum" if is_new => b"(1234567999999999999999999999999999999\r\n",
-        b"bignum" => b"$37\r\n1234567999999999999999999999999999999\r\n",
         _ => return None,
     })
 }

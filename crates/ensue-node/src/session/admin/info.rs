@@ -1,7 +1,7 @@
 //! `INFO`: metrics of the datacenter as lines, with the names that existing dashboards and clients look for.
 //!
-//! Metrics arrive summed over all cores and partitions. Those that Redis has a line for stand in its sections; every
-//! other one stands in the section `Ensue` under its own name. Fields that mean nothing here are left out.
+//! Metrics arrive put together over all cores and partitions. Those that Redis has a line for stand in its sections;
+//! every other one stands in the section `Ensue` under its own name. Fields that mean nothing here are left out.
 
 use crate::cpu;
 use crate::links::{self, Linked};
@@ -176,6 +176,9 @@ impl Lines<'_> {
         self.line("blocked_clients", self.metric("blocked_clients"));
         self.line("tracking_clients", self.metric("tracking_clients"));
         self.line("pubsub_clients", self.metric("pubsub_clients"));
+        for name in BLOCKING {
+            self.line(name, self.metric(name));
+        }
     }
 
     fn memory(&mut self) {
@@ -191,6 +194,9 @@ impl Lines<'_> {
             self.line("mem_fragmentation_ratio", format!("{:.2}", resident as f64 / allocated as f64));
             self.line("mem_allocator", "jemalloc");
         }
+        // Whatever takes memory counts, and what is deleted is freed at once.
+        self.line("mem_not_counted_for_evict", 0);
+        self.line("lazyfree_pending_objects", 0);
         self.bytes("maxmemory", self.parameters.number("maxmemory"));
         self.line("maxmemory_policy", self.parameters.value("maxmemory-policy"));
     }
@@ -289,7 +295,10 @@ impl Lines<'_> {
     /// Who is reached, and whether all is as it should be: a datacenter that replicates to nobody serves all the same.
     fn links(&mut self) {
         let topology = &self.config.topology;
-        let shortcomings = links::shortcomings(topology, self.linked, |name| self.metric(name));
+        let shortcomings = {
+            let partitions = usize::from(topology.partitions);
+            links::shortcomings(topology, self.linked, partitions, |name| self.metric(name))
+        };
         for (datacenter, linked) in self.linked {
             let Some(there) = topology.datacenters.get(usize::from(datacenter.0)) else { continue };
             self.line(&format!("ensue_link_{}", there.name), linked.state());
@@ -317,6 +326,7 @@ impl Lines<'_> {
                 || name.starts_with(statistics::COMMAND)
                 || name.starts_with(statistics::ERROR)
                 || name.starts_with(statistics::HISTOGRAM)
+                || name.starts_with(statistics::VISIBLE_AFTER)
                 || matches!(
                     name.as_str(),
                     "connected_clients"
@@ -330,6 +340,7 @@ impl Lines<'_> {
                         | cpu::USER
                         | cpu::SYSTEM
                 )
+                || BLOCKING.contains(&name.as_str())
                 || STATS.contains(&name.as_str());
             if !elsewhere {
                 self.line(&format!("ensue_{name}"), value);
@@ -355,6 +366,9 @@ fn offer(protocol: &dyn Protocol) -> String {
         said(available)
     )
 }
+
+/// Metrics that have a line of this name in `Clients`.
+const BLOCKING: [&str; 2] = ["total_blocking_keys", "total_blocking_keys_on_nokey"];
 
 /// Metrics that have a line of this name in `Stats`, present or not.
 const STATS: [&str; 16] = [

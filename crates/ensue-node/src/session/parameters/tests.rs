@@ -8,6 +8,8 @@ fn words(text: &str) -> Vec<Bytes> {
 
 fn check(text: &str, expected: &str) {
     let directives = [("port".to_owned(), "6379".to_owned()), ("appendonly".to_owned(), "yes".to_owned())];
+    let limits = ["normal 0 0 0", "pubsub 1 1 1"].map(|limit| ("limit".to_owned(), limit.to_owned()));
+    let directives: Vec<_> = directives.into_iter().chain(limits).collect();
     let mut parameters = Parameters::default();
     let told = match super::check(&words(text), &directives) {
         Ok(settings) => {
@@ -31,6 +33,9 @@ fn values() {
     check("maxmemory 2mb", "maxmemory 2097152");
     check("maxmemory 2m", "maxmemory 2000000");
     check("hash-max-ziplist-entries 7", "hash-max-listpack-entries 7");
+    check("list-max-listpack-size -6", "list-max-listpack-size -6");
+    check("maxmemory-clients 5%", "maxmemory-clients 5%");
+    check("maxmemory-clients 1kb", "maxmemory-clients 1024");
     check("latency-tracking YES", "latency-tracking yes");
     check("notify-keyspace-events KEA", "notify-keyspace-events AKE");
     check("notify-keyspace-events gK$lshzxetd", "notify-keyspace-events AK");
@@ -43,6 +48,8 @@ fn values() {
 fn a_directive_of_the_start_can_be_set_to_what_it_is() {
     check("appendonly yes", "");
     check("PORT 6379 hz 20", "hz 20");
+    check("limit normal_0_0_0", "");
+    check("limit pubsub_1_1_1", "");
     let failed = "ERR CONFIG SET failed (possibly related to argument 'port') - ";
     check("port 1", &format!("{failed}can't set immutable config"));
 }
@@ -57,6 +64,8 @@ fn refusals() {
     check("hz 1 hz 2", &failed("hz", "duplicate parameter"));
     check("hz x", &failed("hz", "argument couldn't be parsed into an integer"));
     check("hz 501", &failed("hz", "argument must be between 0 and 500 inclusive"));
+    let share = "percentage argument must be less or equal to 100";
+    check("maxmemory-clients 200%", &failed("maxmemory-clients", share));
     check("maxmemory 10foo", &failed("maxmemory", "argument must be a memory value"));
     check("latency-tracking maybe", &failed("latency-tracking", "argument must be 'yes' or 'no'"));
     check("activedefrag yes", &failed("activedefrag", "argument(s) must be one of the following: no"));

@@ -142,6 +142,12 @@ fn beyond_the_bound_keys_are_given_up() {
     read(&mut world, &key(0, 0));
     read(&mut world, &key(0, 1));
     assert!(told(&mut world).starts_with(">2|$10|invalidate|*1|$2|k"), "one of both");
+    world.sessions.core.set_parameters(&[("tracking-table-max-keys", "0".to_owned())]);
+    read(&mut world, &key(0, 2));
+    assert_eq!(told(&mut world), "", "0 is no bound");
+    world.sessions.core.set_parameters(&[("tracking-table-max-keys", "1".to_owned())]);
+    world.drain();
+    assert!(told(&mut world).starts_with(">2|$10|invalidate|*1|$"), "at once");
 }
 
 #[test]
@@ -160,6 +166,47 @@ fn a_client_of_resp2_has_another_one_told() {
     world.sessions.on_gone(world.now, OTHER);
     world.drain();
     assert!(world.ask("CLIENT TRACKINGINFO").contains("broken_redirect"));
+}
+
+#[test]
+fn who_is_told_for_another_one_is_told_as_its_protocol_has_it() {
+    const OTHER: SessionId = SessionId(8);
+    let mut world = tracking("");
+    world.sessions.on_connected(world.now, OTHER, "10.0.0.1:5001".into(), "10.0.0.2:6379".into());
+    world.sessions.core.tracking.set_version(OTHER, ensue_resp::ProtocolVersion::Resp3);
+    world.send(&["CLIENT TRACKING ON REDIRECT 8"]);
+    world.received();
+    world.sent.clear();
+    let key = key(0, 0);
+    read(&mut world, &key);
+    changed(&mut world, Some(&key), None);
+    assert_eq!(std::mem::take(&mut world.pushed), [(OTHER, format!(">2|$10|invalidate|*1|$2|{key}|"))]);
+}
+
+#[test]
+fn of_a_script_the_keys_are_noted_that_it_has_read() {
+    let mut world = tracking("");
+    let (one, other) = (key(0, 0), key(0, 1));
+    world.sessions.core.scripts.insert(&Bytes::from("return"));
+    world.send(&[&format!("EVAL return 2 {one} {other}")]);
+    let request = request(&world.sent[0]);
+    let commands = [format!("GET {one}"), format!("SET {other} 1")]
+        .map(|line| line.split(' ').map(|word| Bytes::from(word.to_owned())).collect())
+        .to_vec();
+    let mut called = |commands, all| {
+        let message = Message::Called { request, keyspace: KeyspaceId(0), commands, all };
+        let from = Address::Partition { datacenter: DatacenterId(0), partition: PartitionId(0) };
+        let to = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+        world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });
+        world.drain();
+        told(&mut world)
+    };
+    assert_eq!(called(commands, true), "");
+    assert_eq!(called(Vec::new(), false), ">2|$10|invalidate|_|", "it has called more than can be told");
+    changed(&mut world, Some(&other), None);
+    assert_eq!(told(&mut world), "");
+    changed(&mut world, Some(&one), None);
+    assert_eq!(told(&mut world), format!(">2|$10|invalidate|*1|$2|{one}|"));
 }
 
 #[test]

@@ -149,7 +149,12 @@ fn group_start(
             _ => return Err(CommandError::Syntax),
         };
     }
-    let behind = if behind == "$" { None } else { Some(id(behind)?) };
+    let behind = match &behind[..] {
+        b"$" => None,
+        b"-" => Some(StreamId::MIN),
+        b"+" => Some(StreamId::MAX),
+        text => Some(id(text)?),
+    };
     Ok((GroupStart { behind, entries_read }, makes_stream))
 }
 
@@ -264,7 +269,9 @@ fn claim_idle(args: &[Bytes]) -> Result<Stream, CommandError> {
     while let [word, more @ ..] = rest {
         rest = match more {
             [value, more @ ..] if is_word(word, "COUNT") => {
-                let number = number::parse_i64(value).filter(|number| *number > 0);
+                // What Redis allocates for each of them must have a size that it can write.
+                const COUNT_MAX: i64 = i64::MAX / 16;
+                let number = number::parse_i64(value).filter(|number| (1..=COUNT_MAX).contains(number));
                 let number = number.and_then(|number| usize::try_from(number).ok());
                 count = number.ok_or(CommandError::Argument("COUNT must be > 0"))?;
                 more

@@ -1,15 +1,15 @@
 //! JSON as it is read: what stands in the text becomes tables, and `null` becomes `cjson.null`.
 
-use super::{DEPTH_MAX, Problem};
+use super::{Problem, Settings};
 use crate::engine::budget::Budget;
 use mlua::{Lua, Value};
 
 /// Reads one value, after which nothing stands.
-pub fn decode(lua: &Lua, budget: &Budget, text: &[u8]) -> Result<Value, Problem> {
+pub fn decode(lua: &Lua, budget: &Budget, settings: &Settings, text: &[u8]) -> Result<Value, Problem> {
     if text.len() >= 2 && (text[0] == 0 || text[1] == 0) {
         return Err("JSON parser does not support UTF-16 or UTF-32".into());
     }
-    let mut reader = Reader { lua, budget, text, at: 0 };
+    let mut reader = Reader { lua, budget, settings, text, at: 0 };
     let value = reader.value(0)?;
     reader.skip_space();
     if reader.at < text.len() {
@@ -21,6 +21,7 @@ pub fn decode(lua: &Lua, budget: &Budget, text: &[u8]) -> Result<Value, Problem>
 struct Reader<'a> {
     lua: &'a Lua,
     budget: &'a Budget,
+    settings: &'a Settings,
     text: &'a [u8],
     at: usize,
 }
@@ -95,7 +96,7 @@ impl Reader<'_> {
     }
 
     fn check_depth(&self, depth: usize) -> Result<(), Problem> {
-        if depth > DEPTH_MAX {
+        if depth > self.settings.depth(false, None) {
             let at = self.at + 1;
             let words = format!("Found too many nested data structures ({depth}) at character {at}");
             return Err(Problem::Words(words));

@@ -142,6 +142,7 @@ const ROWS: &[Row] = &[
             Rule::KeepSiblings,
             Rule::ReplaceEverySibling,
             Rule::FoldsIgnoreTheOrder,
+            Rule::HandlersAreGivenAnOrder,
             Rule::CheckpointHoldsSiblings,
             Rule::ConflictsByThePrevious,
         ],
@@ -262,6 +263,12 @@ const ROWS: &[Row] = &[
             Rule::RefuseThePeerAlone,
         ],
     },
+    Row {
+        worlds: Worlds::LosingDirectories,
+        seeds: SEEDS_OF_THE_HARD,
+        protocols: &["cops", "cure"],
+        rules: &[Rule::CopyWhatIsDurable, Rule::KeepTombstonesForCopies],
+    },
     // Clocks.
     Row {
         worlds: Worlds::WildClocks,
@@ -311,6 +318,9 @@ pub(super) fn tests(rule: Rule) -> Option<&'static str> {
         Rule::GiveTheVoteBack => "crates/ensue-node/src/partition/tests/votes.rs",
         Rule::ReportsAreOfThisLife => "crates/ensue-node/src/partition/tests/collecting.rs",
         Rule::WhatIsForgottenWasShown => "crates/ensue-node/src/partition/tests/forgetting.rs",
+        Rule::CopyWhatIsDurable | Rule::KeepTombstonesForCopies => {
+            "crates/ensue-node/src/partition/tests/copies.rs"
+        }
         Rule::ExecuteHomeRequestsOnce | Rule::WaitForThePastAtHome => {
             "crates/ensue-node/src/session/tests/homes_serving.rs"
         }
@@ -335,6 +345,10 @@ pub(super) fn why_unseen(rule: Rule) -> Option<&'static str> {
         Rule::GiveTheVoteBack => "it takes a lost tail and a coordinator that begins anew at once",
         Rule::ReportsAreOfThisLife => {
             "it takes a datacenter that reports, loses the tail that it had reported, and gets parts back"
+        }
+        Rule::CopyWhatIsDurable => "it takes a donor that loses its power between the copy and its next sync",
+        Rule::KeepTombstonesForCopies => {
+            "it takes a tombstone that is collected between the beginning of a copy and its own row"
         }
         Rule::FlushesSettle => "a flush that stays beside versions hides the same; it only takes memory",
         Rule::TellWhatTheLogProves => {

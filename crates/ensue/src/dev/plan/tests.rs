@@ -35,12 +35,23 @@ fn no_port_is_used_twice() {
             assert!(ports.insert(line.port + core));
         }
     }
-    assert_eq!(ports.len(), 1 + 12 + 24);
+    for (datacenter, node) in (0..4).flat_map(|datacenter| (0..3).map(move |node| (datacenter, node))) {
+        assert!(ports.insert(plan.metrics_port(datacenter, node)));
+        let config = &plan.configs(usize::from(datacenter))[usize::from(node)];
+        assert_eq!(config.metrics_port, plan.metrics_port(datacenter, node));
+    }
+    assert_eq!(ports.len(), 1 + 12 + 24 + 12);
     for datacenter in 0..4 {
         for config in plan.configs(datacenter) {
             assert_eq!(config.cluster().unwrap().own, DatacenterId(datacenter as u8));
         }
     }
+}
+
+#[test]
+fn metrics_are_served_70_ports_higher_and_can_be_left_out() {
+    assert_eq!(plan("").unwrap().metrics_port(1, 0), 7072);
+    assert_eq!(plan("--set metrics-port=0").unwrap().configs(1)[0].metrics_port, 0);
 }
 
 #[test]

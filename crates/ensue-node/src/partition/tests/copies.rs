@@ -1,0 +1,339 @@
+//! A copy for an empty directory: what is given, what is taken, and what breaks it off.
+
+use super::identity::{answer, asking, introduce, introduction, knowing, partition, sent};
+use super::versions::{OTHER, World, put};
+use super::{PARTITION, config};
+use crate::AppendFsync;
+use crate::partition::{Partition, Stage};
+use bytes::Bytes;
+use ensue_store::cell::Write;
+use ensue_store::disk::{DiskDone, FileName};
+use ensue_store::image::{self, PartitionImage, StreamImage};
+use ensue_types::{
+    Breaking, CoreId, DatacenterId, DirectoryId, Incarnation, KeyspaceId, LogicalTime, Now, OperationId,
+    Position, Rule, Stamp,
+};
+use ensue_wire::{Address, Introduction, Message, PeerStage};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const ELSEWHERE: Address = Address::Partition { datacenter: OTHER, partition: PARTITION };
+const NOW: Now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+const LOST: DirectoryId = DirectoryId(0x99);
+
+/// What the other datacenter says, which has the lost stream up to 3 and has trimmed its log.
+fn trimmed() -> Introduction {
+    Introduction { is_whole: false, end: Position(9), ..knowing(LOST, 3, LogicalTime(5)) }
+}
+
+/// A partition with an empty directory that has asked for a copy, and the copy's number.
+fn taking() -> (World, u64) {
+    let mut world = asking(BTreeMap::new(), 1);
+    introduce(&mut world, trimmed());
+    let number = sent(&mut world).into_iter().find_map(asked_for);
+    (world, number.expect("it asks for a copy"))
+}
+
+/// The number of a copy whose first part is asked for.
+fn asked_for(message: Message) -> Option<u64> {
+    match message {
+        Message::CopyFetch { copy, part: 0, again: false } => Some(copy),
+        _ => None,
+    }
+}
+
+fn item(kind: u8, bytes: &[u8]) -> Bytes {
+    [&[kind], bytes].concat().into()
+}
+
+/// The image of a donor that has applied so much of the lost stream, and 9 of its own.
+fn image(applied: u64) -> Bytes {
+    let stream = |datacenter, watermark: u64| StreamImage {
+        datacenter,
+        applied_incarnation: Incarnation(1),
+        watermark: Position(watermark),
+        above: vec![Position(watermark + 2)],
+        ..StreamImage::default()
+    };
+    let image = PartitionImage {
+        clock: LogicalTime::from_ms(NOW.wall_ms),
+        position: Position(9),
+        begun: 5,
+        streams: vec![stream(DatacenterId(0), applied), stream(OTHER, 9)],
+        bounds: vec![Default::default(); usize::from(ensue_types::limits::KEYSPACES)],
+    };
+    item(image::PARTITION, &image.encode())
+}
+
+/// A flush of a keyspace, as an item.
+fn flush() -> Bytes {
+    let operation = OperationId {
+        datacenter: OTHER,
+        incarnation: Incarnation(1),
+        partition: PARTITION,
+        position: Position(8),
+    };
+    let time = LogicalTime::from_ms(NOW.wall_ms);
+    let stamp = Stamp { time, datacenter: OTHER, partition: PARTITION };
+    let write = Write { stamp, at: time, operation, dependencies: None };
+    item(image::FLUSH, &image::flush_item(KeyspaceId(0), &write))
+}
+
+fn copied(copy: u64, part: u64, is_last: bool, items: Vec<Bytes>) -> Message {
+    Message::Copied { copy, part, is_last, done: part, of: 2, items }
+}
+
+#[test]
+fn a_copy_is_read_as_an_old_copy_of_the_lost_directory() {
+    let (mut world, copy) = taking();
+    world.message(ELSEWHERE, copied(copy, 0, false, vec![image(4), flush()]));
+    assert!(sent(&mut world).contains(&Message::CopyFetch { copy, part: 1, again: false }));
+    // A part that comes twice counts once.
+    world.message(ELSEWHERE, copied(copy, 0, false, vec![image(4)]));
+    world.message(ELSEWHERE, copied(copy, 1, true, Vec::new()));
+    assert!(matches!(world.partition.stage, Stage::RecoveringTail(_)));
+    let files = world.files.clone();
+    for mut world in [world, World::under("eventual", files, NOW, u64::MAX).started()] {
+        assert!(matches!(world.partition.stage, Stage::RecoveringTail(_)), "also after another start");
+        assert_eq!(world.partition.peers.identity.own(), LOST);
+        // All have the own stream up to 3: what the donor has beyond is taken back.
+        assert_eq!(world.partition.cx.position, Position(3));
+        let others = &world.partition.others.replication;
+        assert_eq!((others.received(OTHER), others.applied_through(OTHER)), (Position(9), Position(9)));
+        assert_eq!(world.partition.transactions.begun(), 0);
+        // Another datacenter that loses its directory is not promised what only the copy holds.
+        assert!(!world.partition.cx.journal.is_whole());
+        // The donor's directory is known, and nothing is claimed of the last entry of its stream.
+        assert_eq!(world.partition.peers.identity.known(OTHER), introduction().directory);
+        assert_eq!(world.partition.peers.identity.last_of(OTHER), LogicalTime::ZERO);
+        introduce(&mut world, Introduction { is_whole: true, ..trimmed() });
+        let received = Position(3);
+        world.message(ELSEWHERE, Message::TailFetched { after: received, received, entries: Vec::new() });
+        assert!(matches!(world.partition.stage, Stage::Serving));
+        assert_eq!(world.partition.cx.incarnation, Incarnation(2));
+    }
+}
+
+/// Positions of an incarnation that somebody has met are not used again.
+#[test]
+fn a_copy_goes_on_behind_the_last_incarnation() {
+    let mut world = asking(BTreeMap::new(), 1);
+    let last = Position::before(Incarnation(4)).next();
+    let received = last.0;
+    introduce(&mut world, Introduction { is_whole: false, ..knowing(LOST, received, LogicalTime(5)) });
+    let copy = sent(&mut world).into_iter().find_map(asked_for).expect("it asks for a copy");
+    world.message(ELSEWHERE, copied(copy, 0, true, vec![image(received)]));
+    introduce(&mut world, Introduction { is_whole: true, ..knowing(LOST, received, LogicalTime(5)) });
+    world.message(ELSEWHERE, Message::TailFetched { after: last, received: last, entries: Vec::new() });
+    assert!(matches!(world.partition.stage, Stage::Serving));
+    assert_eq!(world.partition.cx.incarnation, Incarnation(5));
+}
+
+#[test]
+fn a_copy_that_breaks_off_leaves_nothing_behind() {
+    let unreadable = item(image::EFFECT, b"nonsense");
+    for (items, what) in [
+        (vec![image(2)], "it lacks what all have received"),
+        (vec![image(4), unreadable], "an item cannot be read"),
+        (vec![Bytes::new()], "an item has no kind"),
+        (vec![item(99, b"")], "an item is of no kind that there is"),
+    ] {
+        let (mut world, copy) = taking();
+        world.message(ELSEWHERE, copied(copy, 0, false, items));
+        assert!(matches!(world.partition.stage, Stage::Joining(_)), "{what}");
+        assert!(!world.files.keys().any(|file| matches!(file, FileName::Checkpoint(_))), "{what}");
+        // The rest of it is nobody's any more; another one begins with the next answer.
+        world.message(ELSEWHERE, copied(copy, 1, true, Vec::new()));
+        introduce(&mut world, trimmed());
+        let is_begun =
+            |message: &Message| matches!(message, Message::CopyFetch { copy: other, .. } if *other != copy);
+        assert!(sent(&mut world).iter().any(is_begun), "{what}");
+    }
+}
+
+/// What waits for the disk is in memory.
+#[test]
+fn a_part_is_not_asked_for_before_the_disk_has_kept_up() {
+    let (mut world, copy) = taking();
+    let large = item(image::BRANCH_KEY, &vec![0; ensue_store::checkpoint::BLOCK_BYTES]);
+    world.hear(ELSEWHERE, copied(copy, 0, false, vec![image(4)]));
+    sent(&mut world);
+    world.hear(ELSEWHERE, copied(copy, 1, false, vec![large; 20]));
+    let next = Message::CopyFetch { copy, part: 2, again: false };
+    assert!(!sent(&mut world).contains(&next));
+    world.work();
+    assert!(sent(&mut world).contains(&next));
+}
+
+/// Also one whose copy was given up meanwhile.
+#[test]
+fn an_error_of_the_disk_stops_who_takes_a_copy() {
+    for is_given_up in [false, true] {
+        let (mut world, copy) = taking();
+        if is_given_up {
+            world.message(ELSEWHERE, Message::CopyRefused { copy, cannot: false });
+        }
+        let (file, reason) = (Some(FileName::Checkpoint(1)), "input/output error".to_owned());
+        let failed = DiskDone::Failed { op: "append", file, full: false, reason };
+        world.partition.on_disk(world.now, failed);
+        assert!(matches!(world.partition.stage, Stage::Stopped(_)));
+    }
+}
+
+#[test]
+fn a_giver_that_is_silent_or_refuses_is_not_waited_for() {
+    for is_refused in [true, false] {
+        let (mut world, copy) = taking();
+        world.message(ELSEWHERE, copied(copy, 0, false, vec![image(4)]));
+        if is_refused {
+            world.message(ELSEWHERE, Message::CopyRefused { copy, cannot: false });
+        } else {
+            world.now.monotonic_us += 11_000_000;
+            world.partition.on_timer(world.now);
+            world.work();
+        }
+        sent(&mut world);
+        introduce(&mut world, trimmed());
+        let is_begun =
+            |message: &Message| matches!(message, Message::CopyFetch { copy: other, .. } if *other != copy);
+        assert!(sent(&mut world).iter().any(is_begun));
+    }
+}
+
+#[test]
+fn what_no_copy_can_hold_is_said() {
+    let (mut world, mut copy) = taking();
+    assert!(answer(&mut world, "GET a").contains("LOADING"));
+    for _ in 0..2 {
+        world.message(ELSEWHERE, Message::CopyRefused { copy, cannot: true });
+        let words = answer(&mut world, "GET a");
+        assert!(words.contains("REJOIN") && words.contains("nor by a copy"), "{words}");
+        // It is asked again, and the answer to clients does not change before something comes.
+        introduce(&mut world, trimmed());
+        copy = sent(&mut world).into_iter().find_map(asked_for).expect("it asks again");
+        assert!(answer(&mut world, "GET a").contains("REJOIN"));
+    }
+}
+
+/// A partition that has received three entries.
+fn donor() -> World {
+    let mut world = World::new(BTreeMap::new(), NOW, u64::MAX);
+    for (position, key) in [(1, "a"), (2, "b"), (3, "c")] {
+        world.receive(position, key, put("1"));
+    }
+    world
+}
+
+fn parts(world: &mut World, part: u64, again: bool) -> Vec<(u64, bool, Vec<Bytes>)> {
+    world.message(ELSEWHERE, Message::CopyFetch { copy: 7, part, again });
+    let parts = sent(world).into_iter().filter_map(|message| match message {
+        Message::Copied { copy: 7, part, is_last, items, .. } => Some((part, is_last, items)),
+        _ => None,
+    });
+    parts.collect()
+}
+
+#[test]
+fn a_copy_holds_the_image_and_every_row() {
+    let mut world = donor();
+    let empty = Introduction { stage: PeerStage::Joining, directory: DirectoryId(0x55), ..introduction() };
+    introduce(&mut world, empty);
+    sent(&mut world);
+    let given = parts(&mut world, 0, false);
+    assert!(given.last().is_some_and(|(_, is_last, _)| *is_last));
+    let items: Vec<&Bytes> = given.iter().flat_map(|(_, _, items)| items).collect();
+    items
+        .iter()
+        .for_each(|item| image::check_item(item[0], &item.slice(1..)).expect("what is given can be read"));
+    assert_eq!(items.iter().filter(|item| item[0] == image::PARTITION).count(), 1);
+    let rows =
+        items.iter().filter(|item| matches!(item[0], image::EFFECT | image::BARE_EFFECT | image::VERSION));
+    assert_eq!(rows.count(), 3);
+    // After a broken link all that the joiner lacks is sent again.
+    let again = parts(&mut world, 1, true);
+    assert_eq!(again, given[1..]);
+    assert_eq!(parts(&mut world, 1, false), []);
+}
+
+/// What a power failure takes from the donor cannot be taken from the copy.
+#[test]
+fn the_last_part_waits_until_the_log_is_synced() {
+    for (broken, is_early) in [(None, false), (Some(Rule::CopyWhatIsDurable), true)] {
+        let _breaking = Breaking::only(broken);
+        let partition = partition(config(AppendFsync::EverySecond));
+        let mut world = World { partition, now: NOW, files: BTreeMap::new() }.started();
+        introduce(&mut world, Introduction { stage: PeerStage::Joining, ..introduction() });
+        world.run("SET a 1");
+        sent(&mut world);
+        world.hear(ELSEWHERE, Message::CopyFetch { copy: 7, part: 0, again: false });
+        world.partition.on_turn_end();
+        let is_last = |message: &Message| matches!(message, Message::Copied { is_last: true, .. });
+        assert_eq!(sent(&mut world).iter().any(is_last), is_early);
+        world.work();
+        assert_eq!(sent(&mut world).iter().any(is_last), !is_early);
+    }
+}
+
+/// A transaction that came while the rows were walked may be in one partition's copy and not in another one's.
+#[test]
+fn a_copy_that_cannot_be_ended_is_refused_once() {
+    let mut config = config(AppendFsync::Always);
+    config.topology.partitions = 2;
+    config.topology.datacenters.iter_mut().for_each(|datacenter| datacenter.placement.push(CoreId(0)));
+    let protocol = || ensue_protocol::by_name("eiger", Default::default()).expect("it is known");
+    let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
+    let partition = Partition::new(PARTITION, Arc::new(config), protocols, NOW);
+    let mut world = World { partition, now: NOW, files: BTreeMap::new() }.started();
+    introduce(&mut world, Introduction { stage: PeerStage::Joining, ..introduction() });
+    sent(&mut world);
+    world.hear(ELSEWHERE, Message::CopyFetch { copy: 7, part: 0, again: false });
+    world.hear_command("SET a 1");
+    world.work();
+    world.work();
+    let refused = Message::CopyRefused { copy: 7, cannot: true };
+    assert_eq!(sent(&mut world).iter().filter(|message| **message == refused).count(), 1);
+}
+
+#[test]
+fn only_who_has_lost_its_directory_is_given_a_copy_and_an_unknown_one_is_refused() {
+    let mut world = donor();
+    for (stage, part) in [(PeerStage::Serving, 0), (PeerStage::Joining, 4)] {
+        introduce(&mut world, Introduction { stage, ..introduction() });
+        sent(&mut world);
+        world.partition.on_message(
+            world.now,
+            ensue_wire::Envelope {
+                from: ELSEWHERE,
+                to: Address::Partition { datacenter: DatacenterId(0), partition: PARTITION },
+                time: LogicalTime::from_ms(world.now.wall_ms),
+                message: Message::CopyFetch { copy: 7, part, again: false },
+            },
+        );
+        world.work();
+        let answers = sent(&mut world);
+        assert!(!answers.iter().any(|message| matches!(message, Message::Copied { .. })), "{answers:?}");
+    }
+}
+
+#[test]
+fn nothing_is_collected_while_a_copy_is_made_and_one_that_nobody_takes_is_given_up() {
+    for (broken, is_held) in [(None, true), (Some(Rule::KeepTombstonesForCopies), false)] {
+        let _breaking = Breaking::only(broken);
+        let mut world = donor();
+        for number in 0..40_000 {
+            world.hear_command(&format!("SET key:{number} 1"));
+        }
+        world.work();
+        introduce(&mut world, Introduction { stage: PeerStage::Joining, ..introduction() });
+        sent(&mut world);
+        let given = parts(&mut world, 0, false);
+        assert!(!given.iter().any(|(_, is_last, _)| *is_last), "it takes more than one turn");
+        assert_eq!(world.partition.cx.is_checkpointing(), is_held);
+        world.now.monotonic_us += 31_000_000;
+        world.partition.on_timer(world.now);
+        world.work();
+        assert!(!world.partition.cx.is_checkpointing());
+        world.message(ELSEWHERE, Message::CopyFetch { copy: 7, part: 1, again: false });
+        assert!(sent(&mut world).contains(&Message::CopyRefused { copy: 7, cannot: false }));
+    }
+}

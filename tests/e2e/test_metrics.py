@@ -1,0 +1,198 @@
+"""The metrics port: what it shows of a cluster that works and of one that does not, and who is answered."""
+
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from cluster import ROOT, wait_until
+from ports import METRICS
+
+OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+
+
+def get(port, path, host="127.0.0.1", accept="*/*"):
+    """The status, the type and the text."""
+    request = urllib.request.Request(f"http://{host}:{port}{path}", headers={"Accept": accept})
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.headers["Content-Type"], answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers["Content-Type"], error.read().decode()
+
+
+def page(cluster, datacenter, node=0):
+    """The figures of a page, by name and labels."""
+    port = cluster.port + 100 * node + datacenter - 1 + METRICS
+    status, _, text = get(port, "/metrics")
+    assert status == 200, text
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def test_commands_keys_and_replication_are_counted(clean):
+    before = page(clean, 1)
+    with clean.client(1) as client:
+        for number in range(50):
+            client.set(f"metrics:{number}", "v")
+        client.hset("metrics:hash", "f", "v")
+        with pytest.raises(Exception, match="WRONGTYPE"):
+            client.hget("metrics:0", "f")
+    clean.converge()
+    after = {}
+
+    def grown(name):
+        return after.get(name, 0) - before.get(name, 0)
+
+    def are_counted():
+        after.update(page(clean, 1))
+        return grown('ensue_commands_total{group="string"}') >= 50
+
+    # A page is shown again for a tenth of a second.
+    wait_until(are_counted, 10, "the commands are counted")
+    assert grown('ensue_commands_failed_total{group="hash"}') == 1
+    assert grown('ensue_error_replies_total{error="WRONGTYPE"}') == 1
+    assert grown('ensue_command_duration_seconds_count{group="string"}') >= 50
+    assert grown('ensue_command_duration_seconds_sum{group="string"}') > 0
+    assert after['ensue_keys{keyspace="0"}'] == 51
+    assert after["ensue_log_bytes"] > 0 and after['ensue_memory_bytes{kind="resident"}'] > 1_000_000
+    assert after['ensue_link_up{peer="dc2"}'] == after["ensue_ready"] == after["ensue_serving"] == 1
+    # In the other datacenter each of these became visible, not before it was sent.
+    there = page(clean, 2)
+    assert there['ensue_visibility_delay_seconds_count{peer="dc1"}'] >= 51
+    assert there['ensue_visibility_delay_seconds_sum{peer="dc1"}'] >= 51 * 0.004
+    assert there['ensue_keys{keyspace="0"}'] == 51
+    assert there['ensue_visibility_delay_seconds_bucket{le="+Inf",peer="dc1"}'] \
+        == there['ensue_visibility_delay_seconds_count{peer="dc1"}']
+    # The delay of the link is 5 ms, and one machine has one clock.
+    assert -0.1 < there['ensue_peer_time_ahead_seconds{peer="dc1"}'] < 0.02
+
+
+def test_the_lag_behind_a_cut_link_grows_and_goes_again(dev):
+    cluster = dev(delay="5ms")
+    cluster.link(1, 2, "cut")
+    with cluster.client(1) as client:
+        client.set("lag", "v")
+        wait_until(lambda: page(cluster, 1)['ensue_link_up{peer="dc2"}'] == 0, 20, "the cut is seen")
+        time.sleep(1)
+        first = page(cluster, 1)['ensue_replication_unreceived_seconds{peer="dc2"}']
+        time.sleep(1)
+        client.set("lag", "w")
+        later = page(cluster, 1)
+    assert first > 0.9
+    assert 0.9 < later['ensue_replication_unreceived_seconds{peer="dc2"}'] - first < 5
+    assert later['ensue_replication_unreceived_entries{peer="dc2"}'] == 2
+    assert later['ensue_replication_unreceived_seconds{peer="dc3"}'] < 0.5
+    assert later["ensue_serving"] == 1 and later["ensue_ready"] == 0
+    status, _, text = get(cluster.port + METRICS, "/readyz")
+    assert status == 503 and "the link to dc2 is down" in text
+    assert get(cluster.port + METRICS + 2, "/readyz")[::2] == (200, "ready\n")
+    cluster.link(1, 2, "heal")
+    wait_until(lambda: page(cluster, 1)['ensue_replication_unreceived_seconds{peer="dc2"}'] == 0, 20, "it is even")
+    wait_until(lambda: get(cluster.port + METRICS, "/readyz")[0] == 200, 20, "dc1 is ready again")
+    # Its delay is what the cut lasted.
+    wait_until(lambda: page(cluster, 2)['ensue_visibility_delay_seconds_sum{peer="dc1"}'] > 1, 20, "it took long")
+
+
+def test_every_node_shows_its_own_part(dev):
+    cluster = dev(delay="5ms", nodes=2, partitions=4)
+    with cluster.client(1) as client:
+        for number in range(100):
+            client.set(f"part:{number}", "v")
+    pages = [page(cluster, 1, node) for node in (0, 1)]
+    keys = [one['ensue_keys{keyspace="0"}'] for one in pages]
+    assert sum(keys) == 100 and all(0 < count < 100 for count in keys)
+    assert [one["ensue_ready"] for one in pages] == [1, 1]
+    assert 'ensue_node_info{version="0.1.0",datacenter="dc1",node="1"}' in pages[1]
+    assert all(one['ensue_replicating_partitions{peer="dc2"}'] == 2 for one in pages)
+
+
+def test_both_formats_have_the_same_figures_and_promtool_accepts_them(clean):
+    with clean.client(1) as client:
+        client.set("format", "v")
+    port = clean.port + METRICS
+    status, kind, modern = get(port, "/metrics", accept=OPENMETRICS)
+    assert (status, kind) == (200, "application/openmetrics-text; version=1.0.0; charset=utf-8")
+    assert modern.endswith("\n# EOF\n")
+    _, kind, classic = get(port, "/metrics")
+    assert kind == "text/plain; version=0.0.4; charset=utf-8"
+
+    def names(text):
+        return {line.split(" ")[0] for line in text.splitlines() if not line.startswith("#")}
+
+    assert names(modern) == names(classic)
+    # What is on the page is in the documentation.
+    documented = (ROOT / "docs/metrics.md").read_text()
+    for name in re.findall("^# TYPE ([a-z_]+) ", classic, re.MULTILINE):
+        assert f"`{name}`" in documented or f"`{name}{{" in documented, name
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is not installed")
+    done = subprocess.run([promtool, "check", "metrics"], input=classic, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    config = pathlib.Path(ROOT) / "examples/prometheus/prometheus.yml"
+    done = subprocess.run([promtool, "check", "config", config], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_health_and_nonsense(clean):
+    port = clean.port + METRICS
+    assert get(port, "/healthz")[::2] == (200, "alive\n")
+    assert get(port, "/nowhere")[0] == 404
+    for bytes, status in [(b"PING\r\n\r\n", b"400"), (b"PUT /metrics HTTP/1.1\r\nHost: a\r\n\r\n", b"405")]:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            connection.sendall(bytes)
+            answer = b""
+            while part := connection.recv(4096):
+                answer += part
+        assert answer.startswith(b"HTTP/1.1 " + status), answer
+
+
+def own_address():
+    """An address of this machine that is not its loopback, if it has one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            return probe.getsockname()[0]
+        except OSError:
+            return None
+
+
+def test_only_this_machine_is_answered_unless_the_operator_says_so(servers):
+    address = own_address()
+    if address is None or address.startswith("127."):
+        pytest.skip("this machine has no other address")
+    for name, said in (("dc1", "no"), ("dc2", "yes")):
+        port = servers.port(name) + METRICS
+        servers.start(
+            name, f"metrics-port {port}", "metrics-bind 0.0.0.0", f"metrics-unauthenticated {said}",
+        )
+        wait_until(lambda: is_up(port), 20, f"{name} listens")
+    assert get(servers.port("dc1") + METRICS, "/healthz", address)[0] == 403
+    assert get(servers.port("dc2") + METRICS, "/healthz", address)[0] == 200
+    assert get(servers.port("dc1") + METRICS, "/healthz")[0] == 200
+    log = (servers.directory / "dc1.log").read_text()
+    assert "only this machine is answered without `metrics-unauthenticated yes`" in log
+
+
+def is_up(port):
+    try:
+        return get(port, "/healthz")[0] == 200
+    except OSError:
+        return False
+
+
+def test_nothing_listens_unless_it_is_configured(servers):
+    servers.start("dc1")
+
+    def serves():
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", servers.port("dc1"))) == 0
+
+    wait_until(serves, 20, "dc1 accepts clients")
+    assert not is_up(servers.port("dc1") + METRICS)
