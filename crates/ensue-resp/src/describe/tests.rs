@@ -55,7 +55,7 @@ fn docs() {
 
 #[test]
 fn list() {
-    check("COMMAND LIST FILTERBY PATTERN HSET*", "*2 $4 hset $6 hsetnx ");
+    check("COMMAND LIST FILTERBY PATTERN HSET*", "*3 $4 hset $6 hsetex $6 hsetnx ");
     check("COMMAND LIST FILTERBY ACLCAT transaction", "*5 $7 discard $4 exec $5 multi $7 unwatch $5 watch ");
     check("COMMAND LIST FILTERBY ACLCAT nope", "*0 ");
     check("COMMAND LIST FILTERBY PATTERN client|s*", "*2 $14 client|setinfo $14 client|setname ");
