@@ -1,0 +1,177 @@
+"""TLS: for clients on a port of its own, between datacenters, and certificates that are read again."""
+
+import contextlib
+import signal
+import socket
+import ssl
+import time
+
+import pytest
+import redis
+from cluster import ensue, wait_until
+from ports import PEERS, TLS
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+
+def make(directory, *words):
+    """Certificates in this directory, by the command that the documents name."""
+    done = ensue("certificates", "--out", directory, *words)
+    assert done.returncode == 0, done.stderr
+    return directory
+
+
+def secure(port, authority, **options):
+    """A client over TLS."""
+    return redis.Redis(
+        "127.0.0.1", port, ssl=True, ssl_ca_certs=str(authority), socket_timeout=10, decode_responses=True,
+        retry=Retry(NoBackoff(), 0), **options,
+    )
+
+
+def tls_directives(directory, name, port, *more):
+    files = [f"tls-cert-file {directory}/{name}-node0.pem", f"tls-key-file {directory}/{name}-node0.key"]
+    return [*files, f"tls-ca-cert-file {directory}/ca.pem", f"tls-port {port}", *more]
+
+
+def test_a_dev_cluster_serves_clients_and_replicates_over_tls(dev):
+    cluster = dev(delay="5ms", flags=["--tls"])
+    folder = cluster.directory / "data" / "certificates"
+    with secure(cluster.client_port(1) + TLS, folder / "ca.pem") as client:
+        client.set("tls:key", "v" * 100_000)
+        with client.pipeline(transaction=False) as pipe:
+            for number in range(2_000):
+                pipe.set(f"tls:{number}", number)
+            assert pipe.execute() == [True] * 2_000
+        assert client.mget([f"tls:{number}" for number in range(2_000)]) == [str(n) for n in range(2_000)]
+    cluster.converge()
+    with cluster.client(2) as client:
+        assert client.get("tls:key") == "v" * 100_000
+        assert "ensue_link_dc1:state=up" in client.execute_command("INFO", "replication") \
+            or client.get("tls:1999") == "1999"
+    words = ["--tls", "--cacert", folder / "ca.pem"]
+    answer = ensue("cli", "-p", cluster.client_port(3) + TLS, *words, "GET", "tls:7")
+    assert (answer.returncode, answer.stdout.strip()) == (0, "7")
+    # A client may present a certificate, and one of this authority is welcome.
+    answer = ensue(
+        "cli", "-p", cluster.client_port(3) + TLS, *words,
+        "--cert", folder / "client.pem", "--key", folder / "client.key", "PING",
+    )
+    assert answer.stdout.strip() == "PONG"
+    wrong = ensue("cli", "-p", cluster.client_port(3) + TLS, *words, "--sni", "elsewhere", "PING")
+    assert wrong.returncode != 0 and "not valid for name" in wrong.stderr
+
+
+def test_a_peer_port_with_tls_does_not_answer_without(dev):
+    cluster = dev(delay="5ms", flags=["--tls"])
+    with socket.create_connection(("127.0.0.1", cluster.port + PEERS), timeout=10) as peer:
+        peer.sendall(b"\0" * 64)
+        heard = b""
+        with contextlib.suppress(ConnectionResetError):
+            while part := peer.recv(4096):
+                heard += part
+    # An alert of TLS, and nothing else.
+    assert heard[:1] in (b"", b"\x15") and len(heard) <= 7
+
+
+def test_clients_present_a_certificate_where_they_must(servers, tmp_path):
+    ours = make(tmp_path / "ours", "dc1", "--client", "app")
+    theirs = make(tmp_path / "theirs", "dc1", "--client", "app")
+    port = servers.ports.first + TLS
+    servers.lines["dc1"] = ["dc1"]
+    servers.start("dc1", *tls_directives(ours, "dc1", port), "port 0")
+
+    def client(folder):
+        own = dict(ssl_certfile=str(folder / "app.pem"), ssl_keyfile=str(folder / "app.key")) if folder else {}
+        return secure(port, ours / "ca.pem", **own)
+
+    def serves():
+        with contextlib.suppress(redis.RedisError, OSError), client(ours) as one:
+            return one.ping()
+
+    wait_until(serves, 20, "it serves over TLS")
+    for folder in (None, theirs):
+        with client(folder) as refused, pytest.raises((redis.ConnectionError, ssl.SSLError)):
+            refused.ping()
+    # Who does not believe the server's authority leaves by itself.
+    with secure(port, theirs / "ca.pem") as client_of_others, pytest.raises(redis.ConnectionError, match="verify"):
+        client_of_others.ping()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", servers.port("dc1")), timeout=5)
+    # Nonsense in place of a handshake hurts nobody.
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
+        plain.sendall(b"*1\r\n$4\r\nPING\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            assert b"PONG" not in plain.recv(4096)
+    assert serves()
+
+
+def test_whoever_never_finishes_the_handshake_is_disconnected(servers, tmp_path):
+    ours = make(tmp_path / "ours", "dc1")
+    port = servers.ports.first + TLS
+    servers.lines["dc1"] = ["dc1"]
+    servers.start("dc1", *tls_directives(ours, "dc1", port, "tls-auth-clients no"))
+
+    def connects():
+        with contextlib.suppress(OSError):
+            return socket.create_connection(("127.0.0.1", port), timeout=5)
+
+    silent = []
+    wait_until(lambda: (one := connects()) and silent.append(one) is None, 20, "it listens")
+    silent += [connects() for _ in range(100)]
+    wait_until(lambda: servers.ask("dc1", "PING"), 20, "it serves")
+    before = len(servers.ask("dc1", "CLIENT", "LIST").splitlines())
+    assert before > 100
+    for one in silent:
+        one.settimeout(30)
+        assert one.recv(1) == b""
+        one.close()
+    wait_until(lambda: len(servers.ask("dc1", "CLIENT", "LIST").splitlines()) == 1, 10, "they are forgotten")
+
+
+def test_certificates_are_read_again_at_a_hangup_and_wrong_ones_are_not_used(servers, tmp_path):
+    folder = make(tmp_path / "ours", "dc1")
+    port = servers.ports.first + TLS
+    servers.lines["dc1"] = ["dc1"]
+    servers.start("dc1", *tls_directives(folder, "dc1", port, "tls-auth-clients no"))
+    context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+
+    def serial():
+        with contextlib.suppress(OSError):
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+                with context.wrap_socket(plain, server_hostname="localhost") as tls:
+                    return tls.getpeercert()["serialNumber"]
+
+    first = wait_until(serial, 20, "it presents a certificate")
+    with secure(port, folder / "ca.pem", single_connection_client=True) as client:
+        client.set("k", "v")
+        make(folder, "dc1")
+        servers.running["dc1"].send_signal(signal.SIGHUP)
+        second = wait_until(lambda: (now := serial()) != first and now, 20, "it presents the new one")
+        (folder / "dc1-node0.pem").write_text("no certificate")
+        servers.running["dc1"].send_signal(signal.SIGHUP)
+        log = tmp_path / "dc1.log"
+        wait_until(lambda: "the certificates stay as they were" in log.read_text(), 20, "it says so")
+        assert serial() == second
+        # The connection of before was not touched.
+        assert client.get("k") == "v"
+
+
+def test_a_peer_with_a_certificate_of_another_datacenter_is_refused(servers, tmp_path):
+    folder = make(tmp_path / "ours", "dc1", "dc2", "dc3")
+    for name in ("dc1", "dc2"):
+        servers.start(name, *tls_directives(folder, name, 0, "tls-cluster yes"))
+    # It says that it is dc3 and has the files of dc1.
+    servers.start("dc3", *tls_directives(folder, "dc1", 0, "tls-cluster yes"))
+
+    def says(name, words):
+        return lambda: words in (tmp_path / f"{name}.log").read_text()
+
+    wait_until(says("dc1", "does not name dc3.ensue but dc1.ensue"), 30, "dc1 says why dc3 is refused")
+    wait_until(says("dc2", "does not name dc3.ensue but dc1.ensue"), 30, "dc2 says why dc3 is refused")
+    wait_until(lambda: servers.ask("dc1", "SET", "k", "v"), 20, "dc1 serves")
+    wait_until(lambda: servers.ask("dc2", "GET", "k") == "v", 20, "dc1 and dc2 replicate")
+    time.sleep(0.5)
+    assert servers.ask("dc1", "INFO", "replication").count("refused") >= 1
+    with contextlib.suppress(redis.RedisError):
+        assert servers.ask("dc3", "GET", "k") is None
