@@ -124,7 +124,11 @@ def test_whoever_never_finishes_the_handshake_is_disconnected(servers, tmp_path)
     assert before > 100
     for one in silent:
         one.settimeout(30)
-        assert one.recv(1) == b""
+        heard = b""
+        while part := one.recv(100):
+            heard += part
+        # At most the farewell of TLS.
+        assert heard[:1] in (b"", b"\x15")
         one.close()
     wait_until(lambda: len(servers.ask("dc1", "CLIENT", "LIST").splitlines()) == 1, 10, "they are forgotten")
 
