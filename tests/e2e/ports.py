@@ -11,9 +11,9 @@ import socket
 # Far from the ports that the README uses, and below those that the system hands out by itself.
 ROWS = range(11_000, 19_000, 200)
 PORTS_A_ROW = 40
-# Where a cluster's other ports begin, counted from its clients' ports: metrics, second nodes, recorders, peers,
+# Where a cluster's other ports begin, counted from its clients' ports: TLS, metrics, second nodes, recorders, peers,
 # administration.
-METRICS, SECOND_NODES, RECORDERS, PEERS, ADMIN = 70, 100, 150, 10_000, 10_999
+TLS, METRICS, SECOND_NODES, RECORDERS, PEERS, ADMIN = 40, 70, 100, 150, 10_000, 10_999
 
 
 class Ports:
@@ -47,7 +47,7 @@ class Ports:
 
 
 def is_free_row(first):
-    above = (0, METRICS, SECOND_NODES, RECORDERS, PEERS)
+    above = (0, TLS, METRICS, SECOND_NODES, RECORDERS, PEERS)
     ports = [port + offset for offset in above for port in range(first, first + PORTS_A_ROW)]
     return all(is_free(port) for port in [*ports, first + ADMIN])
 

@@ -2,6 +2,7 @@
 
 use crate::error::ClientError;
 use crate::recorder::{RecordedConnection, Recorder};
+use crate::stream::{Stream, Tls};
 use bytes::{Bytes, BytesMut};
 use ensue_resp::Decoder;
 use ensue_types::Reply;
@@ -15,6 +16,8 @@ pub struct Options {
     pub host: String,
     pub port: u16,
     pub password: Option<String>,
+    /// None where the connection is not encrypted.
+    pub tls: Option<Tls>,
     pub keyspace: u8,
     /// For connecting.
     pub connect_timeout: Duration,
@@ -29,6 +32,7 @@ impl Options {
             host: "127.0.0.1".into(),
             port,
             password: None,
+            tls: None,
             keyspace: 0,
             connect_timeout: Duration::from_secs(2),
             answer_timeout: Duration::from_secs(30),
@@ -39,7 +43,7 @@ impl Options {
 /// A connection. After an error other than a refused command it is of no more use.
 #[derive(Debug)]
 pub struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     input: BytesMut,
     decoder: Decoder,
     keyspace: u8,
@@ -69,7 +73,7 @@ impl Connection {
         stream.set_read_timeout(Some(options.answer_timeout))?;
         stream.set_write_timeout(Some(options.answer_timeout))?;
         let mut connection = Connection {
-            stream,
+            stream: Stream::over(stream, &options.host, options.tls.as_ref())?,
             input: BytesMut::new(),
             decoder: Decoder::new(),
             keyspace: options.keyspace,

@@ -2,6 +2,7 @@
 
 use ensue_resp::ParseError;
 use std::io;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// Why there is no answer.
@@ -19,6 +20,12 @@ pub enum ClientError {
     Broken(io::Error),
     #[error("what answers there does not speak the Redis protocol: {0}")]
     NotRedis(ParseError),
+    #[error("cannot read {}: {error}", path.display())]
+    File { path: PathBuf, error: String },
+    #[error("'{0}' cannot be the name in a certificate")]
+    ServerName(String),
+    #[error("TLS: {0}")]
+    Tls(rustls::Error),
     #[error("the server refused: {0}")]
     Refused(String),
 }
@@ -31,7 +38,12 @@ impl From<ParseError> for ClientError {
 }
 
 impl From<io::Error> for ClientError {
+    /// An error of TLS arrives as one of the socket.
     fn from(error: io::Error) -> ClientError {
+        let error = match error.downcast::<rustls::Error>() {
+            Ok(error) => return ClientError::Tls(error),
+            Err(error) => error,
+        };
         match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ClientError::Timeout,
             io::ErrorKind::ConnectionReset

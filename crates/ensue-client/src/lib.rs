@@ -6,8 +6,10 @@
 mod connection;
 mod error;
 mod recorder;
+mod stream;
 
 pub use connection::{Connection, Options};
 pub use ensue_types::Reply;
 pub use error::ClientError;
 pub use recorder::{RecordedConnection, Recorder};
+pub use stream::Tls;

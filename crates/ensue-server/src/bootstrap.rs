@@ -12,14 +12,15 @@ use crate::directory::{Directory, DirectoryError};
 use crate::disk::Disk;
 use crate::disk::syncer::Syncer;
 use crate::inbox::{Inbox, Mail};
-use crate::listener::{Admittance, Listener};
+use crate::listener::{Admittance, Door, Listener};
 use crate::log;
 use crate::metrics::{self, MetricsPort};
-use crate::peers::{Peers, Stance};
+use crate::peers::{Encryption, Peers, Stance};
 use crate::pump::{Pump, State, WAKER};
 use crate::secret::{self, SecretError};
 use crate::settings;
 use crate::shaper::Shaper;
+use crate::tls::{Certificates, TlsError};
 use ensue_node::{BranchingOptions, MemoryReport, Node, NodeConfig, Tuning};
 use ensue_types::{Breaking, CoreId, Rule};
 use ensue_wire::{
@@ -110,6 +111,8 @@ pub enum StartError {
     Directory(#[from] DirectoryError),
     #[error(transparent)]
     Secret(#[from] SecretError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error(
         "the settings that peers compare have {bytes} bytes, {SETTINGS_BYTES_MAX} at most: `keyspace N conflicts` lines are too long"
     )]
@@ -131,6 +134,7 @@ pub enum StartError {
 pub struct Running {
     cores: Vec<(Arc<Inbox>, JoinHandle<()>)>,
     metrics: Option<MetricsPort>,
+    certificates: Option<Certificates>,
     /// Locked as long as the cores run.
     _directory: Directory,
 }
@@ -146,8 +150,9 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
         return Err(StartError::Settings { bytes: settings.text().len() });
     }
     let keys = keys(config, &cluster)?;
+    let certificates = Certificates::read(config)?;
     let directory = Directory::open(&config.dir, &cluster, &settings)?;
-    let mut listener = Some(client_listener(config)?);
+    let mut listener = Some(client_listener(config, certificates.as_ref())?);
     let metrics = metrics::listen(config).map_err(|(address, error)| StartError::Listen {
         whom: "metrics",
         address,
@@ -176,7 +181,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
             peers: peers(
                 config,
                 &cluster,
-                stance(config, &cluster, name, machine, (&settings, &keys)),
+                stance(config, &cluster, name, machine, (&settings, &keys, certificates.as_ref())),
                 machine,
                 &inboxes[index],
             )?,
@@ -197,7 +202,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     for (pump, inbox) in pumps.into_iter().zip(inboxes) {
         cores.push((inbox, spawn(pump, config.broken)?));
     }
-    Ok(Running { cores, metrics, _directory: directory })
+    Ok(Running { cores, metrics, certificates, _directory: directory })
 }
 
 fn spawn(pump: Pump, broken: Option<Rule>) -> io::Result<JoinHandle<()>> {
@@ -219,7 +224,26 @@ fn end_process(reason: std::fmt::Arguments<'_>) -> ! {
     std::process::abort()
 }
 
-fn client_listener(config: &Config) -> Result<Listener, StartError> {
+fn client_listener(config: &Config, certificates: Option<&Certificates>) -> Result<Listener, StartError> {
+    let mut doors = Vec::new();
+    if config.port != 0 {
+        let sockets = listen(config, config.port)?;
+        doors.extend(sockets.into_iter().map(|socket| Door { socket, certificates: None }));
+    }
+    if config.tls.port != 0 {
+        let sockets = listen(config, config.tls.port)?;
+        doors.extend(sockets.into_iter().map(|socket| Door { socket, certificates: certificates.cloned() }));
+    }
+    let admittance = Admittance {
+        clients_max: config.maxclients,
+        loopback_only: config.protected_mode && config.requirepass.is_none(),
+        keepalive_s: config.tcp_keepalive_s,
+    };
+    Ok(Listener::new(doors, admittance))
+}
+
+/// The sockets on this port, one an address of `bind`.
+fn listen(config: &Config, port: u16) -> Result<Vec<TcpListener>, StartError> {
     let mut sockets = Vec::new();
     for word in &config.bind {
         let (optional, word) = match word.strip_prefix('-') {
@@ -230,7 +254,7 @@ fn client_listener(config: &Config) -> Result<Listener, StartError> {
             "*" => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             _ => word.parse().unwrap_or(IpAddr::V6(Ipv6Addr::LOCALHOST)),
         };
-        let address = SocketAddr::new(ip, config.port);
+        let address = SocketAddr::new(ip, port);
         match TcpListener::bind(address) {
             Ok(socket) => sockets.push(socket),
             // An address family or an interface that may be missing is; a port that is taken is a mistake all the same.
@@ -240,25 +264,21 @@ fn client_listener(config: &Config) -> Result<Listener, StartError> {
             Err(error) => return Err(StartError::Listen { whom: "clients", address, error }),
         }
     }
-    let admittance = Admittance {
-        clients_max: config.maxclients,
-        loopback_only: config.protected_mode && config.requirepass.is_none(),
-        keepalive_s: config.tcp_keepalive_s,
-    };
-    Ok(Listener::new(sockets, admittance))
+    Ok(sockets)
 }
 
 /// The keys of this node; says so where there are none and peers are elsewhere.
 fn keys(config: &Config, cluster: &Cluster) -> Result<Keys, StartError> {
     let Some(path) = &config.cluster_secret else {
-        if config.peer_unauthenticated && !cluster.peers().is_empty() {
+        if config.peer_unauthenticated && !config.tls.cluster && !cluster.peers().is_empty() {
             log::warning(format_args!(
                 "`peer-unauthenticated yes`: WHOEVER REACHES THE PEER PORT IS BELIEVED, and can read, write and stop \
                  everything; give every node a `cluster-secret` (`ensue secret` makes them)"
             ));
-        } else if cluster.peers().iter().any(|(_, _, host, _)| !is_this_machine(host)) {
+        } else if !config.tls.cluster && cluster.peers().iter().any(|(_, _, host, _)| !is_this_machine(host))
+        {
             log::warning(format_args!(
-                "there is no `cluster-secret`, so peers of other machines are refused, and this node does not \
+                "there is neither a `cluster-secret` nor `tls-cluster yes`, so peers of other machines are refused, and this node does not \
                  replicate to them; `ensue secret` makes one, `peer-unauthenticated yes` believes anybody"
             ));
         }
@@ -286,7 +306,7 @@ fn stance(
     cluster: &Cluster,
     own: CoreName,
     machine: &Machine,
-    (settings, keys): (&Settings, &Keys),
+    (settings, keys, certificates): (&Settings, &Keys, Option<&Certificates>),
 ) -> Stance {
     let hello = Hello {
         wire_version_min: WIRE_VERSION_MIN,
@@ -302,7 +322,8 @@ fn stance(
     let datacenters = datacenters.map(|datacenter| (datacenter.name.clone(), datacenter.cores())).collect();
     let identity = Identity { hello, settings: settings.clone(), keys: keys.clone(), datacenters };
     let unauthenticated = config.peer_unauthenticated;
-    Stance { own, identity, topology: cluster.topology(), unauthenticated }
+    let encryption = Encryption::new(certificates, cluster);
+    Stance { own, identity, topology: cluster.topology(), encryption, unauthenticated }
 }
 
 fn peers(
@@ -390,6 +411,7 @@ fn info(config: &Config, machine: &Machine) -> Vec<(String, String)> {
         ("process_id", std::process::id().to_string()),
         ("run_id", format!("{run_id}{:08x}", machine.boot)),
         ("tcp_port", config.port.to_string()),
+        ("tls_port", config.tls.port.to_string()),
         ("ensue_peer_authentication", peer_authentication(config).into()),
         ("executable", path(std::env::current_exe().ok())),
         ("config_file", path(config.file.clone())),
@@ -398,10 +420,12 @@ fn info(config: &Config, machine: &Machine) -> Vec<(String, String)> {
 }
 
 fn peer_authentication(config: &Config) -> &'static str {
-    match (&config.cluster_secret, config.peer_unauthenticated) {
-        (Some(_), _) => "cluster-secret",
-        (None, false) => "none, this machine only",
-        (None, true) => "NONE, ANYBODY IS BELIEVED",
+    match (&config.cluster_secret, config.tls.cluster, config.peer_unauthenticated) {
+        (Some(_), true, _) => "cluster-secret and certificates",
+        (Some(_), false, _) => "cluster-secret",
+        (None, true, _) => "certificates",
+        (None, false, false) => "none, this machine only",
+        (None, false, true) => "NONE, ANYBODY IS BELIEVED",
     }
 }
 
@@ -411,6 +435,17 @@ impl Running {
         self.metrics.iter().for_each(MetricsPort::drain);
         for (inbox, _) in &self.cores {
             inbox.post(Mail::Drain);
+        }
+    }
+
+    /// Reads the certificates again, for connections that are made from now on. After an error the earlier ones stay.
+    pub fn read_certificates_again(&self) {
+        match self.certificates.as_ref().map(Certificates::read_again) {
+            None => log::notice("SIGHUP: there are no certificates to read again"),
+            Some(Ok(())) => log::notice("the certificates were read again; new connections use them"),
+            Some(Err(error)) => {
+                log::warning(format_args!("the certificates stay as they were: {error}"));
+            }
         }
     }
 

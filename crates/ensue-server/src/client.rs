@@ -14,10 +14,10 @@ use crate::bounds::{
 };
 use crate::config::OutputLimit;
 use crate::listener::{Guest, Seat};
+use crate::transport::Transport;
 use bytes::{Bytes, BytesMut};
 use ensue_resp::{ParseError, ParseLimits, Parser};
 use ensue_types::{Args, limits};
-use mio::net::TcpStream;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ use std::net::SocketAddr;
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Client {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Transport,
     pub(crate) address: SocketAddr,
     pub(crate) connected_us: u64,
     pub(crate) last_active_us: u64,
@@ -204,8 +204,8 @@ impl Client {
                 Ok(length) => {
                     self.input.extend_from_slice(&scratch[..length]);
                     self.unparsed = true;
-                    // A short read has emptied the socket, and whatever comes later is a new event.
-                    self.readable = self.at_end || length == scratch.len();
+                    // Whatever comes after a read that emptied the socket is a new event.
+                    self.readable = self.at_end || !self.stream.has_emptied(length, scratch.len());
                     budget = budget.saturating_sub(length);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
@@ -348,10 +348,11 @@ impl Client {
                 Err(error) => return Err(error),
             }
         }
+        self.stream.flush()?;
         self.give_back_output();
         let waits = !self.in_flight.is_empty() || self.unparsed || matches!(self.gate, Gate::Held(_));
         Ok(match self.source {
-            _ if self.output_waiting() > 0 => Fate::Stays,
+            _ if self.output_waiting() > 0 || self.stream.has_unsent() => Fate::Stays,
             Source::Broke if self.closing => Fate::Lingers,
             Source::HalfClosed if !waits => Fate::Gone,
             _ if self.closing => Fate::Gone,
@@ -391,7 +392,7 @@ impl Client {
     }
 
     /// The socket and the seat, when the client has no part in them any more.
-    pub(crate) fn into_parts(self) -> (TcpStream, Seat) {
+    pub(crate) fn into_parts(self) -> (Transport, Seat) {
         (self.stream, self.seat)
     }
 
@@ -406,6 +407,12 @@ impl Client {
             false => OUTPUT_BYTES_BEFORE_AUTH_MAX,
         };
         self.output_waiting() > bytes_max
+    }
+
+    /// Whether it has shown by now that it is a client: the keys of its connection are agreed on where it is
+    /// encrypted, and it has the password where one is set.
+    pub(crate) fn is_known(&self) -> bool {
+        self.is_authenticated() && !self.stream.is_handshaking()
     }
 
     /// Whether it has the password, where one is set.

@@ -300,9 +300,7 @@ impl Clients {
         while self.lingering.front().is_some_and(|lingering| lingering.until_us <= now_us) {
             self.lingering.pop_front();
         }
-        if self.needs_password {
-            self.end_unauthenticated(now_us, registry, inputs);
-        }
+        self.end_unknown(now_us, registry, inputs);
         if self.timeout_us == 0 {
             return;
         }
@@ -316,10 +314,10 @@ impl Clients {
         }
     }
 
-    /// Disconnects who has not authenticated in time. There is nothing to say: who meant to would have.
-    fn end_unauthenticated(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
+    /// Disconnects who has not shown in time that it is a client. There is nothing to say: who meant to would have.
+    fn end_unknown(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
         let is_late = |client: &Client| {
-            !client.is_authenticated() && now_us.saturating_sub(client.connected_us) > AUTHENTICATION_US
+            !client.is_known() && now_us.saturating_sub(client.connected_us) > AUTHENTICATION_US
         };
         let late: Vec<(SessionId, SocketAddr)> = self
             .clients
@@ -347,7 +345,7 @@ impl Clients {
         // Closing the socket would do the same; a lingering one must not wake the core.
         let _ = registry.deregister(&mut stream);
         inputs.push_back(Input::ClientGone { session });
-        Some((stream, seat))
+        Some((stream.into_socket(), seat))
     }
 }
 

@@ -9,10 +9,12 @@ mod directive;
 mod error;
 mod size;
 mod source;
+mod tls;
 mod words;
 
 pub use cluster::{Cluster, Datacenter, NodeLine, NodePlace};
 pub use error::{ConfigError, Origin};
+pub use tls::{AuthClients, TlsOptions, TlsVersion};
 
 use crate::log::Level;
 use bytes::Bytes;
@@ -55,6 +57,7 @@ pub struct Config {
     pub partitions: u16,
     /// Cores of a node whose line does not say.
     pub cores: u16,
+    /// Where clients are served without encryption; zero is nowhere.
     pub port: u16,
     /// Addresses on which clients are accepted; with a leading dash, an address that may be missing.
     pub bind: Vec<String>,
@@ -71,6 +74,7 @@ pub struct Config {
     pub metrics_bind: IpAddr,
     /// Whoever reaches that port is answered, from other machines too.
     pub metrics_unauthenticated: bool,
+    pub tls: TlsOptions,
     pub requirepass: Option<String>,
     /// Who may send `DEBUG`: `no` (nobody), `local` (this machine) or `yes`.
     pub enable_debug_command: String,
@@ -159,6 +163,7 @@ impl Default for Config {
             metrics_port: 0,
             metrics_bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
             metrics_unauthenticated: false,
+            tls: TlsOptions::default(),
             requirepass: None,
             enable_debug_command: "no".into(),
             maxclients: 10_000,
@@ -225,11 +230,21 @@ impl Config {
             }
         }
         config.cluster()?;
+        config.check_ports()?;
         config.check_times()?;
         config.check_handlers()?;
         config.check_homes()?;
         config.check_merging()?;
         Ok(config)
+    }
+
+    /// A node that no client can reach, or that must serve two kinds of clients on one port, is a mistake.
+    fn check_ports(&self) -> Result<(), ConfigError> {
+        match (self.port, self.tls.port) {
+            (0, 0) => Err(ConfigError::NoPort),
+            (port, tls_port) if port == tls_port => Err(ConfigError::OnePort { port }),
+            _ => Ok(()),
+        }
     }
 
     /// A handler that nobody would ask is a mistake.

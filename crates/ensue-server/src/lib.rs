@@ -30,9 +30,12 @@ pub mod shaper;
 pub mod shutdown;
 #[cfg(test)]
 mod temporary;
+mod tls;
+mod transport;
 
 pub use bootstrap::{Machine, MemoryGauge, Running, StartError, start};
 pub use config::{Config, ConfigError};
 pub use ensue_node::MemoryReport;
 pub use ensue_types::DatacenterId;
 pub use shaper::{Shape, Shaper};
+pub use tls::TlsError;

@@ -5,13 +5,14 @@
 //! does not dial again and does not know which links the node needs: `peers` does.
 
 use crate::bounds::{BUFFER_KEPT_BYTES, PEER_OUTPUT_BYTES_MAX, READ_BYTES_PER_TURN};
+use crate::tls::NotNamed;
+use crate::transport::Transport;
 use bytes::BytesMut;
 use ensue_node::link_rule::NotTheirs;
 use ensue_wire::{
     CoreName, Envelope, FrameReader, FrameWriter, Handshake, HandshakeError, Identity, Joined, NONCE_BYTES,
     Speaker, WireError,
 };
-use mio::net::TcpStream;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use thiserror::Error;
@@ -22,9 +23,17 @@ pub(crate) enum LinkError {
     #[error("the connection was closed")]
     Closed,
     #[error("{0}")]
-    Machine(#[from] io::Error),
+    Machine(io::Error),
     #[error("{0}")]
     Handshake(#[from] HandshakeError),
+    #[error("{0}")]
+    NotNamed(#[from] NotNamed),
+    #[error(
+        "'{0}' cannot be a name in a certificate: names of clusters and datacenters begin and end with a letter or digit"
+    )]
+    NoServerName(String),
+    #[error("TLS: {0}")]
+    Tls(#[from] rustls::Error),
     #[error("{0} is not ours to be dialled by: compare the `node` lines of both sides")]
     NotExpected(Speaker),
     #[error("{0}")]
@@ -32,7 +41,7 @@ pub(crate) enum LinkError {
     #[error("it sent what is not its to send: {0}")]
     NotTheirs(#[from] NotTheirs),
     #[error(
-        "it is another machine, and without a `cluster-secret` only this one's peers are believed \
+        "it is another machine, and without a `cluster-secret` or `tls-cluster` only this one's peers are believed \
          (`peer-unauthenticated yes` believes anybody)"
     )]
     NoSecret,
@@ -50,6 +59,16 @@ pub(crate) enum LinkError {
     Cut,
 }
 
+impl From<io::Error> for LinkError {
+    /// An error of TLS arrives as one of the socket.
+    fn from(error: io::Error) -> LinkError {
+        match error.downcast::<rustls::Error>() {
+            Ok(error) => LinkError::Tls(error),
+            Err(error) => LinkError::Machine(error),
+        }
+    }
+}
+
 impl LinkError {
     /// Whether somebody has to change something before such a link comes up.
     pub(crate) fn is_refusal(&self) -> bool {
@@ -57,6 +76,9 @@ impl LinkError {
             self,
             LinkError::Handshake(_)
                 | LinkError::NotExpected(_)
+                | LinkError::NotNamed(_)
+                | LinkError::NoServerName(_)
+                | LinkError::Tls(_)
                 | LinkError::Wire(_)
                 | LinkError::NotTheirs(_)
                 | LinkError::NoSecret
@@ -90,7 +112,7 @@ pub(crate) struct Frames {
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Link {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Transport,
     pub(crate) phase: Phase,
     /// Known from the start where we dialled, otherwise after the handshake.
     pub(crate) peer: Option<CoreName>,
@@ -111,7 +133,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(stream: TcpStream, phase: Phase, peer: Option<CoreName>, now_us: u64) -> Link {
+    pub(crate) fn new(stream: Transport, phase: Phase, peer: Option<CoreName>, now_us: u64) -> Link {
         Link {
             stream,
             phase,
@@ -138,7 +160,7 @@ impl Link {
 
     /// Whether the dialled socket is connected by now.
     pub(crate) fn is_connected(&self) -> io::Result<bool> {
-        if let Some(error) = self.stream.take_error()? {
+        if let Some(error) = self.stream.socket().take_error()? {
             return Err(error);
         }
         match self.stream.peer_addr() {
@@ -219,6 +241,7 @@ impl Link {
                 Err(error) => return Err(error.into()),
             }
         }
+        self.stream.flush()?;
         self.give_back_output();
         Ok(())
     }

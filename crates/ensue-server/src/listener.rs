@@ -1,10 +1,12 @@
-//! Accepts clients on core 0 of a node and deals them to the node's cores in turn.
+//! Accepts clients on core 0 of a node, with TLS or without, and deals them to the node's cores in turn.
 //!
 //! Who may come in is decided here: at most `maxclients`, and in protected mode nobody from elsewhere while there is
 //! no password. Whoever is refused is told why. No byte of a client is read here.
 
 use crate::bounds::{ACCEPT_PAUSE_US, ACCEPTS_PER_TURN};
 use crate::log::{self, Throttle};
+use crate::tls::Certificates;
+use crate::transport::Transport;
 use mio::net::{TcpListener, TcpStream};
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +26,7 @@ pub(crate) struct Admittance {
 /// A client that was let in. It counts until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Guest {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Transport,
     pub(crate) address: SocketAddr,
     pub(crate) local_address: String,
     pub(crate) seat: Seat,
@@ -56,10 +58,18 @@ impl Drop for Seat {
     }
 }
 
+/// Where clients knock.
+#[derive(Debug)]
+pub(crate) struct Door {
+    pub(crate) socket: TcpListener,
+    /// What is presented to whoever comes; none where nothing is encrypted.
+    pub(crate) certificates: Option<Certificates>,
+}
+
 /// The listening sockets of a node.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    sockets: Vec<TcpListener>,
+    doors: Vec<Door>,
     admittance: Admittance,
     taken: Arc<AtomicUsize>,
     /// A socket may have more connections than were accepted.
@@ -70,9 +80,9 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    pub(crate) fn new(sockets: Vec<TcpListener>, admittance: Admittance) -> Listener {
+    pub(crate) fn new(doors: Vec<Door>, admittance: Admittance) -> Listener {
         Listener {
-            sockets,
+            doors,
             admittance,
             taken: Arc::default(),
             backlog: false,
@@ -81,8 +91,8 @@ impl Listener {
         }
     }
 
-    pub(crate) fn sockets(&mut self) -> &mut [TcpListener] {
-        &mut self.sockets
+    pub(crate) fn sockets(&mut self) -> impl Iterator<Item = &mut TcpListener> {
+        self.doors.iter_mut().map(|door| &mut door.socket)
     }
 
     /// A socket is ready.
@@ -102,7 +112,9 @@ impl Listener {
         }
         for _ in 0..ACCEPTS_PER_TURN {
             match self.accept_one() {
-                Ok(Some((stream, address))) => self.judge(now_us, stream, address, admitted, refused),
+                Ok(Some((stream, address, door))) => {
+                    self.judge(now_us, stream, (address, door), admitted, refused);
+                }
                 Ok(None) => {
                     self.backlog = false;
                     return;
@@ -118,12 +130,13 @@ impl Listener {
         }
     }
 
-    fn accept_one(&self) -> io::Result<Option<(TcpStream, SocketAddr)>> {
-        for socket in &self.sockets {
-            match socket.accept() {
+    /// A connection, and the door that it came by.
+    fn accept_one(&self) -> io::Result<Option<(TcpStream, SocketAddr, usize)>> {
+        for (index, door) in self.doors.iter().enumerate() {
+            match door.socket.accept() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => return result.map(Some),
+                result => return result.map(|(stream, address)| Some((stream, address, index))),
             }
         }
         Ok(None)
@@ -133,7 +146,7 @@ impl Listener {
         &mut self,
         now_us: u64,
         mut stream: TcpStream,
-        address: SocketAddr,
+        (address, door): (SocketAddr, usize),
         admitted: &mut Vec<Guest>,
         refused: &mut Vec<TcpStream>,
     ) {
@@ -146,8 +159,11 @@ impl Listener {
         };
         if let Some(words) = refusal {
             self.complaints.warning(now_us, format_args!("client {address} was refused: {}", &words[1..]));
-            // The socket is new and its buffer empty; a client that is gone already need not be told.
-            let _ = stream.write(format!("{words}\r\n").as_bytes());
+            // The socket is new and its buffer empty; a client that is gone already need not be told. One that expects
+            // TLS could not read it.
+            if self.doors[door].certificates.is_none() {
+                let _ = stream.write(format!("{words}\r\n").as_bytes());
+            }
             refused.push(stream);
             return;
         }
@@ -156,6 +172,16 @@ impl Listener {
             return;
         }
         let local_address = stream.local_addr().map(|local| local.to_string()).unwrap_or_default();
+        let stream = match &self.doors[door].certificates {
+            None => Transport::Plain(stream),
+            Some(certificates) => match Transport::accept(stream, &certificates.for_clients()) {
+                Ok(stream) => stream,
+                Err(error) => {
+                    let words = format_args!("client {address} cannot be served over TLS: {error}");
+                    return self.complaints.warning(now_us, words);
+                }
+            },
+        };
         admitted.push(Guest { stream, address, local_address, seat: Seat::take(&self.taken) });
     }
 }

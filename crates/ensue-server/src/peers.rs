@@ -9,6 +9,7 @@
 mod condition;
 mod dial;
 mod door;
+mod encryption;
 
 use crate::bounds::{
     HANDSHAKE_US, PEER_ACCEPTS_PER_TURN, PEER_ANSWERS_MS_MAX, PEER_MESSAGES_BYTES_MAX, PEER_PROBE_AFTER_S,
@@ -18,10 +19,12 @@ use crate::link::{Link, LinkError, Phase};
 use crate::log::{self, Throttle};
 use crate::secret;
 use crate::shaper::Shaper;
+use crate::transport::Transport;
 use condition::Condition;
 use dial::Dial;
 pub(crate) use dial::{Resolve, Resolved};
 use door::Stranger;
+pub(crate) use encryption::Encryption;
 use ensue_node::link_rule::admit;
 use ensue_node::{Dropped, Input, Topology};
 use ensue_types::DatacenterId;
@@ -42,7 +45,9 @@ pub(crate) struct Peers {
     own: CoreName,
     identity: Identity,
     topology: Topology,
-    /// Peers of other machines are believed, too: there is a secret, or an operator wants it so.
+    /// None where nothing on links is encrypted.
+    encryption: Option<Encryption>,
+    /// Peers of other machines are believed, too: there is a secret, or certificates, or an operator wants it so.
     believes_others: bool,
     shaper: Arc<Shaper>,
     generation: u64,
@@ -69,6 +74,7 @@ pub(crate) struct Stance {
     pub(crate) own: CoreName,
     pub(crate) identity: Identity,
     pub(crate) topology: Topology,
+    pub(crate) encryption: Option<Encryption>,
     /// Peers of other machines are believed without a proof.
     pub(crate) unauthenticated: bool,
 }
@@ -92,14 +98,15 @@ impl Peers {
         listener: TcpListener,
         resolve: &Resolve,
     ) -> Peers {
-        let Stance { own, identity, topology, unauthenticated } = stance;
+        let Stance { own, identity, topology, encryption, unauthenticated } = stance;
         let slots = addresses.into_iter().map(|(peer, host, port)| {
             let dial = (own < peer).then(|| Dial::new(peer, host, port, Arc::clone(resolve)));
             (peer, Slot { dial, link: None, condition: Condition::new() })
         });
         Peers {
             own,
-            believes_others: unauthenticated || identity.keys != Keys::Open,
+            believes_others: unauthenticated || identity.keys != Keys::Open || encryption.is_some(),
+            encryption,
             identity,
             topology,
             generation: shaper.generation(),
@@ -257,7 +264,19 @@ impl Peers {
                         Err(error) => return self.cannot_accept(now_us, &error),
                     };
                     let handshake = Handshake::accept(&self.identity, nonce);
-                    self.add_link(now_us, stream, Phase::Greeting(Box::new(handshake)), None, registry);
+                    let transport = match &self.encryption {
+                        None => Ok(Transport::Plain(stream)),
+                        Some(encryption) => encryption.accept(stream),
+                    };
+                    match transport {
+                        Ok(stream) => {
+                            let phase = Phase::Greeting(Box::new(handshake));
+                            self.add_link(now_us, stream, phase, None, registry);
+                        }
+                        Err(error) => self
+                            .complaints
+                            .warning(now_us, format_args!("peer {address} cannot be served: {error}")),
+                    }
                 }
                 Ok((_, address)) => {
                     self.refused += 1;
@@ -326,7 +345,16 @@ impl Peers {
                 continue;
             }
             match dial.connect(now_us) {
-                Ok(Some(stream)) => connected.push((peer, stream)),
+                Ok(Some(stream)) => {
+                    let transport = match &self.encryption {
+                        None => Ok(Transport::Plain(stream)),
+                        Some(encryption) => encryption.dial(stream, peer),
+                    };
+                    match transport {
+                        Ok(stream) => connected.push((peer, stream)),
+                        Err(error) => fallen.push((peer, error)),
+                    }
+                }
                 Ok(None) => {}
                 Err(error) => fallen.push((peer, LinkError::Machine(error))),
             }
@@ -345,7 +373,7 @@ impl Peers {
     fn add_link(
         &mut self,
         now_us: u64,
-        mut stream: TcpStream,
+        mut stream: Transport,
         phase: Phase,
         peer: Option<CoreName>,
         registry: &Registry,
@@ -353,7 +381,7 @@ impl Peers {
         let id = self.next_id;
         self.next_id += 1;
         // Setting the options can fail only on a socket that is gone, and then the first read says so.
-        let _ = prepare(&stream);
+        let _ = prepare(stream.socket());
         if let Err(error) =
             registry.register(&mut stream, token_of(id), Interest::READABLE | Interest::WRITABLE)
         {
@@ -398,6 +426,9 @@ impl Peers {
         let has_more = link.fill(&mut self.scratch)?;
         if matches!(link.phase, Phase::Greeting(_)) {
             self.dirty.push(id);
+            if let (Some(encryption), false) = (&self.encryption, link.stream.is_handshaking()) {
+                encryption.check_any(link.stream.certificate())?;
+            }
             if let Some(peer) = link.shake_hands(&self.identity)? {
                 self.welcome(now_us, id, peer, registry, inputs)?;
             }
@@ -432,6 +463,9 @@ impl Peers {
             return Err(LinkError::Cut);
         }
         let dialled = self.links.get(&id).and_then(|link| link.peer);
+        if let (Some(encryption), Some(link)) = (&self.encryption, self.links.get(&id)) {
+            encryption.check(link.stream.certificate(), peer)?;
+        }
         if dialled.is_none() {
             // Only whoever is ours to be dialled by may come this way, so that a pair has one connection.
             let known = self.slots.get(&peer).is_some_and(|slot| slot.dial.is_none());

@@ -94,7 +94,7 @@ impl Pump {
         let registry = self.poll.registry();
         registry.register(self.peers.listener(), PEER_LISTENER, Interest::READABLE)?;
         if let Some(listener) = &mut self.listener {
-            for (index, socket) in listener.sockets().iter_mut().enumerate() {
+            for (index, socket) in listener.sockets().enumerate() {
                 registry.register(socket, Token(LISTENER + index), Interest::READABLE)?;
             }
         }

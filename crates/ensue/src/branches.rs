@@ -10,6 +10,7 @@ mod state;
 mod text;
 
 use crate::paint::Paint;
+use crate::tls::TlsArgs;
 use anyhow::Context;
 use ensue_client::{Connection, Options};
 use ensue_server::shutdown::Stop;
@@ -33,6 +34,8 @@ pub(crate) struct BranchesArgs {
     /// Password
     #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     password: Option<String>,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// Keyspace
     #[arg(short = 'n', long, value_name = "DB", default_value_t = 0)]
     keyspace: u8,
@@ -59,6 +62,7 @@ pub(crate) fn run(args: &BranchesArgs) -> anyhow::Result<ExitCode> {
     let mut connection = Connection::open(&Options {
         host: args.host.clone(),
         password: args.password.clone(),
+        tls: args.tls.options()?,
         keyspace: args.keyspace,
         ..Options::local(args.port)
     })?;

@@ -2,6 +2,7 @@
 
 mod show;
 
+use crate::tls::TlsArgs;
 use ensue_client::{Connection, Options, Reply};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -20,6 +21,8 @@ pub(crate) struct CliArgs {
     /// Password
     #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     password: Option<String>,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// Keyspace
     #[arg(short = 'n', long, value_name = "DB", default_value_t = 0)]
     keyspace: u8,
@@ -38,6 +41,7 @@ pub(crate) fn run(args: &CliArgs) -> anyhow::Result<ExitCode> {
     let mut connection = Connection::open(&Options {
         host: args.host.clone(),
         password: args.password.clone(),
+        tls: args.tls.options()?,
         keyspace: args.keyspace,
         answer_timeout: Duration::from_secs(args.timeout.max(1)),
         ..Options::local(args.port)

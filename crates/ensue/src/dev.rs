@@ -63,6 +63,9 @@ pub(crate) struct DevArgs {
     /// Lowest level of the lines on standard error
     #[arg(long, value_name = "LEVEL", default_value = "warning", value_parser = ["debug", "verbose", "notice", "warning"])]
     loglevel: String,
+    /// Encrypt everything: links between datacenters, and ports for clients beside the plain ones
+    #[arg(long)]
+    tls: bool,
     /// One operating-system process a datacenter, started again when it dies
     #[arg(long)]
     processes: bool,
@@ -77,6 +80,7 @@ pub(crate) fn run(args: &DevArgs) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("the admin port {admin_port} is taken; choose another --port"))?;
     // The datacenters prove to each other who they are, as those of a real cluster do.
     secret::make(&plan.secrets(), &plan.names())?;
+    plan.make_certificates()?;
     let clean = if args.processes {
         let family = Family::start(args, &plan)?;
         let answering = Arc::clone(&family);

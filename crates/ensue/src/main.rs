@@ -2,6 +2,7 @@
 
 mod bench;
 mod branches;
+mod certificates;
 mod check;
 mod cli;
 mod compare;
@@ -17,6 +18,7 @@ mod secret;
 mod server;
 mod sim;
 mod status;
+mod tls;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -46,6 +48,7 @@ enum Command {
     Fsck(fsck::FsckArgs),
     Recover(recover::RecoverArgs),
     Secret(secret::SecretArgs),
+    Certificates(certificates::CertificatesArgs),
     Demo(demo::DemoArgs),
 }
 
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Fsck(args) => fsck::run(&args),
         Command::Recover(args) => recover::run(&args),
         Command::Secret(args) => secret::run(&args),
+        Command::Certificates(args) => certificates::run(&args),
         Command::Demo(args) => demo::run(&args),
     };
     result.unwrap_or_else(|error| {

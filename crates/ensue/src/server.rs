@@ -30,10 +30,15 @@ pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<ExitCode> {
     for (name, value) in config.effective() {
         log::notice(format_args!("  {name} {value}"));
     }
-    let stopping = Stop::on_signals().context("cannot watch for signals")?;
+    let stopping = Stop::on_signals_but_hangup().context("cannot watch for signals")?;
     let node = ensue_server::start(&config, &Machine::of_this_process(1).with_memory(memory::report))?;
-    log::notice(format_args!("clients are served on port {}", config.port));
-    log::notice(format_args!("stopping: {}", stopping.wait()));
+    if config.port != 0 {
+        log::notice(format_args!("clients are served on port {}", config.port));
+    }
+    if config.tls.port != 0 {
+        log::notice(format_args!("clients are served over TLS on port {}", config.tls.port));
+    }
+    log::notice(format_args!("stopping: {}", stopping.wait_reading_again(|| node.read_certificates_again())));
     let clean = stop(vec![node]);
     Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -3,7 +3,8 @@
 mod report;
 
 use crate::paint::Paint;
-use ensue_client::{ClientError, Connection, Options, Reply};
+use crate::tls::TlsArgs;
+use ensue_client::{ClientError, Connection, Options, Reply, Tls};
 use ensue_server::admin;
 use report::{Report, Row, Seen};
 use std::collections::BTreeMap;
@@ -19,6 +20,8 @@ pub(crate) struct StatusArgs {
     /// Password of the servers
     #[arg(short = 'a', long, value_name = "PASSWORD")]
     password: Option<String>,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// Only say whether the nodes are ready, with exit status 0 if all are, 1 if one does not serve, 2 if one serves
     /// but does not
     /// replicate to all others
@@ -31,9 +34,10 @@ pub(crate) struct StatusArgs {
 
 pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let (nodes, links) = cluster(args.port);
+    let tls = args.tls.options()?;
     let mut rows = Vec::new();
     for (name, port) in nodes {
-        let seen = look(args, port).map_err(|error| error.to_string());
+        let seen = look(args, tls.clone(), port).map_err(|error| error.to_string());
         rows.push(Row { name, port, seen });
     }
     if args.ready {
@@ -70,9 +74,10 @@ fn cluster(port: u16) -> (Vec<(String, u16)>, Vec<String>) {
     (nodes, answer("links").split_whitespace().map(String::from).collect())
 }
 
-fn look(args: &StatusArgs, port: u16) -> Result<Seen, ClientError> {
+fn look(args: &StatusArgs, tls: Option<Tls>, port: u16) -> Result<Seen, ClientError> {
     let mut connection = Connection::open(&Options {
         password: args.password.clone(),
+        tls,
         answer_timeout: Duration::from_secs(8),
         ..Options::local(port)
     })?;

@@ -1,6 +1,7 @@
 //! Tests of one connection over a real socket: bounds, the gate before authentication, and every way to end.
 
 use super::*;
+use mio::net::TcpStream;
 use std::net::{Shutdown, TcpListener};
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ impl Pair {
         let (near, _) = listener.accept().unwrap();
         near.set_nonblocking(true).unwrap();
         let address = near.peer_addr().unwrap();
-        let (stream, seat) = (TcpStream::from_std(near), Seat::for_test());
+        let (stream, seat) = (Transport::Plain(TcpStream::from_std(near)), Seat::for_test());
         let guest = Guest { stream, address, local_address: String::new(), seat };
         let client = Client::new(0, guest, needs_password);
         Pair { client, far, scratch: vec![0; 4096] }

@@ -1,6 +1,7 @@
 //! Tests of all connections of a core: who is disconnected, and how a turn is dealt.
 
 use super::*;
+use crate::transport::Transport;
 use mio::Poll;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -30,6 +31,7 @@ impl Hall {
         let (near, address) = self.listener.accept().unwrap();
         near.set_nonblocking(true).unwrap();
         let stream = TcpStream::from_std(near);
+        let stream = Transport::Plain(stream);
         let guest = Guest { stream, address, local_address: String::new(), seat: Seat::for_test() };
         self.clients.admit(now_us, guest, self.poll.registry(), &mut self.inputs);
         far

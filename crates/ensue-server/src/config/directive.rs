@@ -1,7 +1,7 @@
 //! The directives, one row each: how a value is read, and how it is shown.
 
 use super::cluster::NodeLine;
-use super::{Config, NamedHandler, NamedHome, OutputLimit, size};
+use super::{AuthClients, Config, NamedHandler, NamedHome, OutputLimit, TlsVersion, size};
 use crate::bounds::CORES_MAX;
 use crate::log::{self, Level};
 use ensue_node::{AppendFsync, Collection, FirstStart, Handler, LuaHandler};
@@ -66,17 +66,25 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         |c| one(c.partitions),
     ),
     word("cores", |c, v| number(&v[0], 1, CORES_MAX.into()).map(|n| c.cores = n as u16), |c| one(c.cores)),
-    word("port", |c, v| number(&v[0], 1, 65_535).map(|n| c.port = n as u16), |c| one(c.port)),
+    word("port", |c, v| number(&v[0], 0, 65_535).map(|n| c.port = n as u16), |c| one(c.port)),
+    word("tls-port", |c, v| number(&v[0], 0, 65_535).map(|n| c.tls.port = n as u16), |c| one(c.tls.port)),
+    word("tls-cert-file", |c, v| set_file(&mut c.tls.certificate, &v[0]), |c| file(&c.tls.certificate)),
+    word("tls-key-file", |c, v| set_file(&mut c.tls.key, &v[0]), |c| file(&c.tls.key)),
+    word("tls-ca-cert-file", |c, v| set_file(&mut c.tls.authorities, &v[0]), |c| file(&c.tls.authorities)),
+    word(
+        "tls-auth-clients",
+        |c, v| AuthClients::parse(&v[0]).map(|a| c.tls.clients = a),
+        |c| one(c.tls.clients.name()),
+    ),
+    word("tls-cluster", |c, v| yes_no(&v[0]).map(|y| c.tls.cluster = y), |c| said(c.tls.cluster)),
+    words(
+        "tls-protocols",
+        |c, v| TlsVersion::parse(&v.join(" ")).map(|all| c.tls.versions = all),
+        |c| one(TlsVersion::names(&c.tls.versions)),
+    ),
     words("bind", set_bind, |c| one(c.bind.join(" "))),
     word("peer-bind", |c, v| set_option(&mut c.peer_bind, &v[0]), |c| option(&c.peer_bind)),
-    word(
-        "cluster-secret",
-        |c, v| {
-            c.cluster_secret = (!v[0].is_empty()).then(|| PathBuf::from(&v[0]));
-            Ok(())
-        },
-        |c| one(c.cluster_secret.as_ref().map(|path| path.display().to_string()).unwrap_or_default()),
-    ),
+    word("cluster-secret", |c, v| set_file(&mut c.cluster_secret, &v[0]), |c| file(&c.cluster_secret)),
     word(
         "peer-unauthenticated",
         |c, v| yes_no(&v[0]).map(|y| c.peer_unauthenticated = y),
@@ -476,6 +484,16 @@ pub(super) fn number(word: &str, least: u64, most: u64) -> Result<u64, String> {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
         _ => Err(format!("'{word}' is no number from {least} to {most}")),
     }
+}
+
+/// A file, or with an empty value none.
+fn set_file(target: &mut Option<PathBuf>, word: &str) -> Result<(), String> {
+    *target = (!word.is_empty()).then(|| PathBuf::from(word));
+    Ok(())
+}
+
+fn file(path: &Option<PathBuf>) -> Vec<String> {
+    one(path.as_ref().map(|path| path.display().to_string()).unwrap_or_default())
 }
 
 fn yes_no(word: &str) -> Result<bool, String> {

@@ -39,6 +39,10 @@ pub enum ConfigError {
     Invalid { origin: Origin, name: &'static str, reason: String },
     #[error("'{word}' stands where a flag such as --port should")]
     NoFlag { word: String },
+    #[error("'port' and 'tls-port' are 0: no client could reach this node")]
+    NoPort,
+    #[error("'port' and 'tls-port' are both {port}")]
+    OnePort { port: u16 },
     #[error("'branch-merging-datacenter': there is no datacenter '{datacenter}'")]
     NoMerger { datacenter: String },
     #[error(

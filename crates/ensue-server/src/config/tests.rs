@@ -95,7 +95,7 @@ fn included_files_stand_where_they_are_included() {
 fn mistakes_are_named_with_their_place() {
     let cases = [
         ("prot 1", "ensue.conf:1: unknown directive 'prot'"),
-        ("\nport 70000", "ensue.conf:2: 'port': '70000' is no number from 1 to 65535"),
+        ("\nport 70000", "ensue.conf:2: 'port': '70000' is no number from 0 to 65535"),
         ("port", "ensue.conf:1: 'port': a value is missing"),
         ("port 1 2", "ensue.conf:1: 'port': one value, not 2"),
         ("dir \"open", "ensue.conf:1: a quote is not closed"),
@@ -174,7 +174,7 @@ fn mistakes_are_named_with_their_place() {
         assert_eq!(Given::file(text).error(), expected, "{text}");
     }
     let given = Given::file("").flags(&["--port", "x"]);
-    assert_eq!(given.error(), "flag --port: 'port': 'x' is no number from 1 to 65535");
+    assert_eq!(given.error(), "flag --port: 'port': 'x' is no number from 0 to 65535");
     let given = Given::file("").variable("ENSUE_PORT", "tcp://10.0.0.1:6379");
     assert!(given.error().starts_with("variable ENSUE_PORT: 'port': "));
 }

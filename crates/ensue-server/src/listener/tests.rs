@@ -18,7 +18,7 @@ fn one_client_too_many_is_told_so() {
     let socket = TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = socket.local_addr().unwrap();
     let admittance = Admittance { clients_max: 1, loopback_only: true, keepalive_s: 300 };
-    let mut listener = Listener::new(vec![socket], admittance);
+    let mut listener = Listener::new(vec![Door { socket, certificates: None }], admittance);
     let _first = std::net::TcpStream::connect(address).unwrap();
     let mut second = std::net::TcpStream::connect(address).unwrap();
     let (mut admitted, mut refused) = (Vec::new(), Vec::new());

@@ -27,14 +27,14 @@ fn peers(own: CoreName, listener: TcpListener, other: CoreName, port: u16) -> Pe
     let topology =
         Topology { datacenter: own.datacenter, partitions: 1, datacenters: (0..2).map(there).collect() };
     let identity = Identity { hello, settings: Settings::default(), keys: Keys::Open, datacenters };
-    let stance = Stance { own, identity, topology, unauthenticated: false };
+    let stance = Stance { own, identity, topology, encryption: None, unauthenticated: false };
     let resolve: Resolve = Arc::new(|resolved| panic!("{resolved:?} needs no looking up"));
     Peers::new(vec![(other, "127.0.0.1".into(), port)], stance, Arc::default(), listener, &resolve)
 }
 
 fn check_link(peers: &Peers) {
     let [link] = &peers.links.values().collect::<Vec<_>>()[..] else { panic!("{} links", peers.links.len()) };
-    let stream = &link.stream;
+    let stream = link.stream.socket();
     assert!(stream.nodelay().unwrap() && sockopt::socket_keepalive(stream).unwrap());
     assert_eq!(sockopt::tcp_user_timeout(stream).unwrap(), 10_000);
     assert_eq!(sockopt::tcp_keepidle(stream).unwrap(), Duration::from_secs(5));

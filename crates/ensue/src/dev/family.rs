@@ -168,6 +168,9 @@ impl Family {
         for directive in &args.directives {
             command.args(["--set", directive]);
         }
+        if args.tls {
+            command.arg("--tls");
+        }
         command.arg("--dir").arg(&args.dir);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         Ok(command)

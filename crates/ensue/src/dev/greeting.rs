@@ -38,6 +38,12 @@ fn text(args: &DevArgs, plan: &Plan, pids: &[u32], paint: Paint) -> String {
     if args.datacenters > 1 {
         line(format!("  links delayed by {} ms each way", args.delay));
     }
+    if args.tls {
+        let ports: Vec<String> = (0..u16::from(args.datacenters))
+            .map(|datacenter| plan.tls_port(datacenter, 0).to_string())
+            .collect();
+        line(format!("  links are encrypted; clients over TLS on port {}", ports.join(" ")));
+    }
     let ports = (0..u16::from(args.datacenters)).flat_map(|datacenter| {
         (0..args.nodes).map(move |node| plan.metrics_port(datacenter, node)).filter(|port| *port != 0)
     });
@@ -54,13 +60,8 @@ fn text(args: &DevArgs, plan: &Plan, pids: &[u32], paint: Paint) -> String {
             line(format!("  {}  {}", paint.command(&format!("{command:<44}")), paint.dim(what)));
         }
     };
-    section(
-        "Talk to it",
-        &[
-            (format!("redis-cli -p {first}"), "any Redis client, on any datacenter"),
-            (format!("ensue cli -p {first} PING"), "without redis-cli"),
-        ],
-    );
+    let talk = ways_to_talk(args, plan);
+    section("Talk to it", &talk);
     let mut next = Vec::new();
     if args.datacenters > 1 {
         next.push((format!("redis-cli -p {first} SET greeting hello"), "write in dc1"));
@@ -76,4 +77,19 @@ fn text(args: &DevArgs, plan: &Plan, pids: &[u32], paint: Paint) -> String {
     section("Try next", &next);
     line(format!("\n{}", paint.dim("Ctrl-C stops it; the data stays.")));
     text
+}
+
+/// Commands that speak to the first datacenter, and what is to say of them.
+fn ways_to_talk(args: &DevArgs, plan: &Plan) -> Vec<(String, &'static str)> {
+    let first = args.port;
+    let mut ways = vec![
+        (format!("redis-cli -p {first}"), "any Redis client, on any datacenter"),
+        (format!("ensue cli -p {first} PING"), "without redis-cli"),
+    ];
+    if args.tls {
+        let authority = plan.certificates().join("ca.pem");
+        let port = plan.tls_port(0, 0);
+        ways.push((format!("redis-cli -p {port} --tls --cacert {}", authority.display()), "over TLS"));
+    }
+    ways
 }

@@ -2,12 +2,13 @@
 //!
 //! With `--port 7001`: node `k` (from 0) of datacenter `i` (from 0) serves clients on `7001 + 100 k + i`; cores accept
 //! peers from `17001` on, `--cores` ports a node, all first nodes before all second ones; the admin port is `18000`;
-//! metrics are 70 above the port for clients.
+//! with `--tls`, clients are served over TLS 40 above their port, and metrics are 70 above it.
 
 use super::DevArgs;
+use crate::certificates::{Authority, node_names, node_stem};
 use anyhow::{Context, ensure};
 use ensue_server::admin::ADMIN_PORT_OFFSET;
-use ensue_server::config::NodeLine;
+use ensue_server::config::{AuthClients, NodeLine, TlsOptions};
 use ensue_server::log::Level;
 use ensue_server::{Config, DatacenterId, Shape, Shaper, secret};
 use std::path::PathBuf;
@@ -16,6 +17,10 @@ const PEER_PORT_OFFSET: u16 = 10_000;
 const NODE_PORT_STRIDE: u16 = 100;
 /// Above the ports for clients of the most datacenters, and below those of the next nodes.
 const METRICS_PORT_OFFSET: u16 = 70;
+/// The same, and below those of metrics.
+const TLS_PORT_OFFSET: u16 = 40;
+/// A cluster for trying things out need not renew them soon.
+const CERTIFICATE_DAYS: u32 = 365;
 
 /// A dev cluster.
 #[derive(Clone, Debug)]
@@ -153,9 +158,61 @@ impl Plan {
             node: usize::from(node),
             port: self.client_port(datacenter as u16, node),
             metrics_port: self.metrics_port(datacenter as u16, node),
+            tls: self.tls(datacenter as u16, node),
             ..self.template.clone()
         };
         (0..self.args.nodes).map(config).collect()
+    }
+
+    /// Where a node serves clients over TLS; zero is nowhere.
+    pub(super) fn tls_port(&self, datacenter: u16, node: u16) -> u16 {
+        if self.args.tls {
+            self.client_port(datacenter, node) + TLS_PORT_OFFSET
+        } else {
+            self.template.tls.port
+        }
+    }
+
+    fn tls(&self, datacenter: u16, node: u16) -> TlsOptions {
+        let template = self.template.tls.clone();
+        if !self.args.tls {
+            return template;
+        }
+        let stem = node_stem(&self.names()[usize::from(datacenter)], node);
+        let file = |name: String| Some(self.certificates().join(name));
+        TlsOptions {
+            port: self.tls_port(datacenter, node),
+            certificate: file(format!("{stem}.pem")),
+            key: file(format!("{stem}.key")),
+            authorities: file("ca.pem".into()),
+            cluster: true,
+            // Whoever tries things out has a certificate only if they want to.
+            clients: AuthClients::Optional,
+            ..template
+        }
+    }
+
+    /// Where certificates are.
+    pub(super) fn certificates(&self) -> PathBuf {
+        self.args.dir.join("certificates")
+    }
+
+    /// Makes the certificates of all nodes, and one of a client, where they are wanted.
+    pub(super) fn make_certificates(&self) -> anyhow::Result<()> {
+        if !self.args.tls {
+            return Ok(());
+        }
+        let authority = Authority::open(&self.certificates(), &self.template.cluster_name)?;
+        let hosts = ["localhost", "127.0.0.1"].map(String::from);
+        for datacenter in self.names() {
+            for node in 0..self.args.nodes {
+                let cluster = &self.template.cluster_name;
+                let names = node_names(cluster, &datacenter, node, self.args.nodes, &hosts);
+                authority.issue(&node_stem(&datacenter, node), names, CERTIFICATE_DAYS)?;
+            }
+        }
+        authority.issue("client", vec!["client".into()], CERTIFICATE_DAYS)?;
+        Ok(())
     }
 
     /// Where the keys of the datacenters are.

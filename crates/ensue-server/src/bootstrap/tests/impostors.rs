@@ -17,7 +17,7 @@ fn dial(world: &World, config: &Config, keys: Keys) -> Result<Impostor, String> 
     let cluster = config.cluster().unwrap();
     let own = CoreName { datacenter: cluster.own, core: CoreId(0) };
     let settings = settings::settings(config, &cluster);
-    let Stance { identity, .. } = stance(config, &cluster, own, &world.machine, (&settings, &keys));
+    let Stance { identity, .. } = stance(config, &cluster, own, &world.machine, (&settings, &keys, None));
     let mut stream = TcpStream::connect(("127.0.0.1", world.nodes[1].port)).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let (mut out, mut input) = (Vec::new(), BytesMut::new());

@@ -1,0 +1,206 @@
+//! What a node presents to clients and to peers, and whom it believes: certificates and keys, read from files.
+//!
+//! `tls-cert-file`, `tls-key-file` and `tls-ca-cert-file` are named as Redis names them. Files are read again when the
+//! operator asks (`SIGHUP`), all or none: connections that are open keep what they agreed on, later ones use the new
+//! ones, and after an error everything stays as it was. A peer's certificate names its datacenter, and may name the
+//! nodes that it is for; an address proves nothing, since nodes move.
+
+mod names;
+
+use crate::config::{AuthClients, Config, TlsVersion};
+pub(crate) use names::{NotNamed, check_datacenters, check_names, server_name};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use thiserror::Error;
+
+/// Why the certificates cannot be used.
+#[derive(Debug, Error)]
+pub enum TlsError {
+    #[error("`{needs}` needs `{lacks}`")]
+    Lacks { needs: &'static str, lacks: &'static str },
+    #[error("cannot read {}: {error}", path.display())]
+    File { path: PathBuf, error: rustls::pki_types::pem::Error },
+    #[error("{} holds no certificate", path.display())]
+    NoCertificate { path: PathBuf },
+    #[error("a certificate of {} cannot be trusted: {error}", path.display())]
+    Authority { path: PathBuf, error: rustls::Error },
+    #[error("the certificate {} and the key {} do not go together: {error}", certificate.display(), key.display())]
+    Pair { certificate: PathBuf, key: PathBuf, error: rustls::Error },
+    #[error("the certificates of {} verify nobody: {error}", path.display())]
+    Verifier { path: PathBuf, error: rustls::client::VerifierBuilderError },
+    #[error(transparent)]
+    Settings(#[from] rustls::Error),
+}
+
+/// The present certificates of a node, the same for all its cores.
+#[derive(Clone, Debug)]
+pub(crate) struct Certificates {
+    files: Arc<Files>,
+    present: Arc<RwLock<Present>>,
+}
+
+/// Where they come from, and what they are for.
+#[derive(Debug)]
+struct Files {
+    certificate: PathBuf,
+    key: PathBuf,
+    authorities: Option<PathBuf>,
+    clients: AuthClients,
+    versions: Vec<&'static SupportedProtocolVersion>,
+    for_peers: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Present {
+    clients: Arc<ServerConfig>,
+    peers: Option<ForPeers>,
+}
+
+/// Both sides of a link between peers.
+#[derive(Clone, Debug)]
+pub(crate) struct ForPeers {
+    pub(crate) accepting: Arc<ServerConfig>,
+    pub(crate) dialling: Arc<ClientConfig>,
+}
+
+impl Certificates {
+    /// Reads what the configuration names; nothing if neither clients nor peers use TLS.
+    pub(crate) fn read(config: &Config) -> Result<Option<Certificates>, TlsError> {
+        let Some(files) = Files::of(config)? else { return Ok(None) };
+        let present = files.read()?;
+        Ok(Some(Certificates { files: Arc::new(files), present: Arc::new(RwLock::new(present)) }))
+    }
+
+    /// Reads the files again. After an error the earlier certificates stay.
+    pub(crate) fn read_again(&self) -> Result<(), TlsError> {
+        let present = self.files.read()?;
+        *self.present.write().unwrap_or_else(PoisonError::into_inner) = present;
+        Ok(())
+    }
+
+    pub(crate) fn for_clients(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.present.read().unwrap_or_else(PoisonError::into_inner).clients)
+    }
+
+    /// None where links between peers are not encrypted.
+    pub(crate) fn for_peers(&self) -> Option<ForPeers> {
+        self.present.read().unwrap_or_else(PoisonError::into_inner).peers.clone()
+    }
+}
+
+impl Files {
+    fn of(config: &Config) -> Result<Option<Files>, TlsError> {
+        let tls = &config.tls;
+        let needs = match (tls.cluster, tls.port) {
+            (true, _) => "tls-cluster yes",
+            (false, 0) => return Ok(None),
+            (false, _) => "tls-port",
+        };
+        let named = |file: &Option<PathBuf>, lacks| file.clone().ok_or(TlsError::Lacks { needs, lacks });
+        let files = Files {
+            certificate: named(&tls.certificate, "tls-cert-file")?,
+            key: named(&tls.key, "tls-key-file")?,
+            authorities: tls.authorities.clone(),
+            clients: tls.clients,
+            versions: tls.versions.iter().map(supported).collect(),
+            for_peers: tls.cluster,
+        };
+        let verifies_clients = tls.port != 0 && tls.clients != AuthClients::No;
+        if files.authorities.is_none() && (tls.cluster || verifies_clients) {
+            let needs = if tls.cluster { needs } else { "tls-auth-clients" };
+            return Err(TlsError::Lacks { needs, lacks: "tls-ca-cert-file" });
+        }
+        Ok(Some(files))
+    }
+
+    fn read(&self) -> Result<Present, TlsError> {
+        let roots = self.authorities.as_deref().map(roots).transpose()?.map(Arc::new);
+        let clients = match (&roots, self.clients) {
+            (Some(roots), AuthClients::Yes | AuthClients::Optional) => {
+                self.accepting(Some(roots), self.clients == AuthClients::Optional)?
+            }
+            _ => self.accepting(None, false)?,
+        };
+        let peers = match (&roots, self.for_peers) {
+            (Some(roots), true) => Some(ForPeers {
+                accepting: self.accepting(Some(roots), false)?,
+                dialling: self.dialling(roots)?,
+            }),
+            _ => None,
+        };
+        Ok(Present { clients, peers })
+    }
+
+    /// The side that is dialled; with roots, whoever dials must present a certificate, or may.
+    fn accepting(
+        &self,
+        roots: Option<&Arc<RootCertStore>>,
+        is_optional: bool,
+    ) -> Result<Arc<ServerConfig>, TlsError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&self.versions)?;
+        let builder = match roots {
+            None => builder.with_no_client_auth(),
+            Some(roots) => {
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), provider);
+                let verifier = if is_optional { verifier.allow_unauthenticated() } else { verifier };
+                let verifier = verifier.build().map_err(|error| TlsError::Verifier {
+                    path: self.authorities.clone().unwrap_or_default(),
+                    error,
+                })?;
+                builder.with_client_cert_verifier(verifier)
+            }
+        };
+        let (chain, key) = self.own()?;
+        builder.with_single_cert(chain, key).map(Arc::new).map_err(|error| self.unpaired(error))
+    }
+
+    fn dialling(&self, roots: &Arc<RootCertStore>) -> Result<Arc<ClientConfig>, TlsError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&self.versions)?
+            .with_root_certificates(Arc::clone(roots));
+        let (chain, key) = self.own()?;
+        builder.with_client_auth_cert(chain, key).map(Arc::new).map_err(|error| self.unpaired(error))
+    }
+
+    fn own(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+        let key = PrivateKeyDer::from_pem_file(&self.key)
+            .map_err(|error| TlsError::File { path: self.key.clone(), error })?;
+        Ok((certificates(&self.certificate)?, key))
+    }
+
+    fn unpaired(&self, error: rustls::Error) -> TlsError {
+        TlsError::Pair { certificate: self.certificate.clone(), key: self.key.clone(), error }
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let unread = |error| TlsError::File { path: path.into(), error };
+    let found = CertificateDer::pem_file_iter(path).map_err(unread)?;
+    let found: Vec<_> = found.collect::<Result<_, _>>().map_err(unread)?;
+    if found.is_empty() { Err(TlsError::NoCertificate { path: path.into() }) } else { Ok(found) }
+}
+
+fn roots(path: &Path) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        roots.add(certificate).map_err(|error| TlsError::Authority { path: path.into(), error })?;
+    }
+    Ok(roots)
+}
+
+fn supported(version: &TlsVersion) -> &'static SupportedProtocolVersion {
+    match version {
+        TlsVersion::V1_2 => &rustls::version::TLS12,
+        TlsVersion::V1_3 => &rustls::version::TLS13,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
