@@ -4,6 +4,7 @@
 
 use crate::handlers::Handler;
 use crate::homes::Home;
+use ensue_acl::Users;
 use ensue_branch::Collection;
 use ensue_protocol::Registry;
 use ensue_store::row::LARGE;
@@ -221,7 +222,10 @@ pub struct NodeConfig {
     /// Keyspaces whose keys with a home are read there, too.
     pub home_reads: Vec<KeyspaceId>,
     pub append_fsync: AppendFsync,
-    pub password: Option<String>,
+    /// Who may do what.
+    pub users: Users,
+    /// There is a file of users, which a session can have read and written.
+    pub has_users_file: bool,
     /// Cores of this node, which share its memory.
     pub node_cores: u16,
     /// Bytes of rows that this core's partitions may hold before local writes are refused; 0 is no bound.
@@ -263,7 +267,8 @@ impl NodeConfig {
             homes: Vec::new(),
             home_reads: Vec::new(),
             append_fsync: AppendFsync::default(),
-            password: None,
+            users: Users::new(),
+            has_users_file: false,
             node_cores: 1,
             maxmemory: 0,
             maxmemory_policy: "noeviction".into(),

@@ -7,6 +7,7 @@ mod admission;
 mod command;
 pub mod config;
 mod cpu;
+pub mod errand;
 mod evaluate;
 pub mod handlers;
 pub mod homes;
@@ -30,9 +31,11 @@ pub use config::{
     AppendFsync, BranchingOptions, DatacenterTopology, FirstStart, NodeConfig, Topology, Tuning,
 };
 pub use cpu::CpuReport;
+pub use ensue_acl as acl;
 pub use ensue_branch::Collection;
 pub use handlers::{Handler, HandlerRefused, HandlerWarning, LuaHandler};
 pub use homes::Home;
+pub use errand::{Errand, ErrandDone};
 pub use input::{Dropped, Input};
 pub use links::LinkReport;
 pub use memory::MemoryReport;

@@ -11,6 +11,7 @@
 
 mod held;
 mod server;
+mod users;
 
 use super::admin::dead::Declaring;
 use super::admin::debug;
@@ -36,6 +37,7 @@ use super::step::Step;
 use super::transactions::exec::{self, Exec};
 use super::transactions::multi::{self, InMulti, Multi};
 use super::transactions::{self, write};
+use crate::errand::ErrandDone;
 use crate::evaluate::within_bound;
 use bytes::Bytes;
 use ensue_resp::request::Blocking;
@@ -89,6 +91,12 @@ impl<'a> Turn<'a> {
         self.advance();
     }
 
+    /// What was sent for is there.
+    pub(super) fn on_errand_done(&mut self, number: u64, done: ErrandDone) {
+        users::on_errand_done(self, number, done);
+        self.advance();
+    }
+
     /// The home of keys has answered, or will never do so.
     pub(super) fn on_home_answer(&mut self, number: u64, outcome: HomeOutcome) {
         match std::mem::take(&mut self.session.exchange) {
@@ -136,7 +144,9 @@ impl<'a> Turn<'a> {
                 let step = query.on_answer(cx, share, message);
                 self.follow(step);
             }
-            (waiting @ (Exchange::AtHome(_) | Exchange::Paused(_)), _) => session.exchange = waiting,
+            (waiting @ (Exchange::AtHome(_) | Exchange::Errand(_) | Exchange::Paused(_)), _) => {
+                session.exchange = waiting;
+            }
             (Exchange::None, _) => {}
         }
         self.advance();
@@ -252,6 +262,10 @@ impl Turn<'_> {
     }
 
     fn take_commands(&mut self) {
+        if self.session.life == Life::Open && !self.session.client.look_up_user(&self.cx.core.access) {
+            // It was deleted.
+            return self.close();
+        }
         if held::is_held_back(self) {
             return;
         }
@@ -267,7 +281,8 @@ impl Turn<'_> {
                 return self.follow(step);
             }
             let alone = in_multi || session.restricted;
-            let run = if alone { None } else { Run::find(&self.cx, &session.queue) };
+            let user = session.client.user().filter(|user| !user.allows_all());
+            let run = if alone { None } else { Run::find(&self.cx, &session.queue, user) };
             if let Some(run) = run {
                 return self.run(run);
             }
@@ -334,7 +349,7 @@ impl Turn<'_> {
     fn command(&mut self, args: Args) {
         let cx = &mut self.cx;
         let may_load = self.session.client.is_authenticated() && !cx.core.is_stopping();
-        match begin::unknown_script(cx, &args).filter(|_| may_load) {
+        match begin::unknown_script(cx, &args).filter(|_| may_load && users::may_run(self, &args)) {
             Some(plan) => {
                 cx.requests.ask(1);
                 self.execute(plan, Then::Script(args));
@@ -365,6 +380,10 @@ impl Turn<'_> {
             self.cx.core.counters.on_rejected(Some(spec));
             return self.reply(&CommandError::wrong_arity(spec.name).reply());
         }
+        if let Some(refusal) = users::refusal(self, spec, &args) {
+            self.cx.core.counters.on_rejected(Some(spec));
+            return self.reply(&refusal);
+        }
         if let Some(refusal) = self.session.restricted.then(|| pubsub::command::refusal(spec.name)).flatten()
         {
             self.cx.core.counters.on_rejected(Some(spec));
@@ -372,6 +391,7 @@ impl Turn<'_> {
         }
         begin::note(&mut self.cx, &self.session.client, spec, &args);
         self.session.counted.push_back(Counted { subcommand, ..Counted::new(spec) });
+        let args = users::marked(self, spec, args);
         match homes::place(self.cx.core, self.cx.contexts, [(spec, &args)]) {
             Place::Here => {}
             Place::Refused(reply) => return self.reply(&reply),
@@ -431,6 +451,15 @@ impl Turn<'_> {
     }
 
     fn command_in_multi(&mut self, spec: Option<&'static CommandSpec>, args: Args) {
+        let is_whole = |spec: &&CommandSpec| ensue_resp::check_arity(spec, args.len());
+        if let Some(refusal) = spec.filter(is_whole).and_then(|spec| users::refusal(self, spec, &args)) {
+            self.cx.core.counters.on_rejected(spec);
+            if let Some(multi) = &mut self.session.multi {
+                multi.fail();
+            }
+            return self.reply(&refusal);
+        }
+        let args = spec.map_or_else(|| args.clone(), |spec| users::marked(self, spec, args.clone()));
         let Some(multi) = &mut self.session.multi else { return };
         let no_scripts =
             spec.is_some_and(|spec| spec.route == Route::Script) && self.cx.protocol().needs().branches;
@@ -457,9 +486,14 @@ impl Turn<'_> {
                 self.cx.core.counters.on_rejected(spec);
                 self.reply(&reply);
             }
+            InMulti::Exec(_) if users::has_lost_permissions(self) => {
+                self.session.end_multi();
+                self.cx.core.counters.on_rejected(spec);
+                self.reply(&users::CHANGED);
+            }
             InMulti::Exec(exec) => {
-                let (now, multi) = (self.cx.now, std::mem::take(multi));
-                self.session.multi = None;
+                let now = self.cx.now;
+                let multi = self.session.multi.take().unwrap_or_default();
                 self.session
                     .counted
                     .extend(spec.map(|spec| Counted { inner: multi.specs(), ..Counted::new(spec) }));
@@ -497,22 +531,12 @@ impl Turn<'_> {
     fn session_command(&mut self, spec: &'static CommandSpec, args: &Args) {
         let (cx, session) = (&mut self.cx, &mut *self.session);
         let reply = match spec.name {
-            "auth" => {
-                let activity = session.activity(cx.keyspace(), &cx.core.channels);
-                session.client.auth(cx, activity, args)
-            }
-            "hello" => {
-                let activity = session.activity(cx.keyspace(), &cx.core.channels);
-                let reply = session.client.hello(cx, activity, args);
-                cx.core.channels.set_version(session.client.id(), session.client.version());
-                cx.core.tracking.set_version(session.client.id(), session.client.version());
-                session.restrict(pubsub::command::is_subscribed(cx));
-                reply
-            }
+            "auth" | "hello" => return users::handshake(self, spec.name, args),
             "ping" if session.restricted && args.len() <= 2 => pubsub::command::pong(args),
             "select" => local::select(cx.contexts, args),
             "causal" => return causal_command(self, args),
-            "acl" | "client" | "cluster" | "config" | "debug" | "function" | "info" | "latency"
+            "acl" => return users::acl_command(self, args),
+            "client" | "cluster" | "config" | "debug" | "function" | "info" | "latency"
             | "monitor" | "script" | "slowlog" => {
                 return server::server_command(self, spec.name, args);
             }
@@ -541,7 +565,7 @@ impl Turn<'_> {
                 return self.close();
             }
             "reset" => {
-                session.client.reset(cx.core.config.password.is_none());
+                session.client.reset(cx.core.access.newcomer());
                 session.end_multi();
                 session.watched.clear();
                 session.shared.leave();
