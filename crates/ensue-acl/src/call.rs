@@ -55,8 +55,10 @@ impl<'a> Call<'a> {
             let number = self.args.get(1).and_then(|word| number::parse_i64(word))?;
             return u8::try_from(number).ok().map(KeyspaceId);
         }
-        // A session answers alone what is not data, but it watches keys.
-        let touches = self.spec.route != Route::Session || self.spec.first_key > 0;
+        // A session answers alone what is not data, but it watches keys, and tells of those of a slot.
+        let tells_of_keys =
+            matches!(self.spec.subcommand(self.args), Some("countkeysinslot" | "getkeysinslot"));
+        let touches = self.spec.route != Route::Session || self.spec.first_key > 0 || tells_of_keys;
         touches.then_some(self.database)
     }
 }

@@ -69,8 +69,8 @@ impl Commands {
     fn allows_part(&self, spec: &CommandSpec, row: usize, args: &[Bytes]) -> bool {
         let first = usize::from(FIRST_SUBCOMMANDS[row]);
         let Some(word) = args.get(1) else { return self.bit(row) };
-        let is_named = |known: &&str| known.as_bytes().eq_ignore_ascii_case(word);
-        match spec.subcommands.iter().position(|known| is_named(&known)) {
+        let is_named = |known: &str| known.as_bytes().eq_ignore_ascii_case(word);
+        match spec.subcommands.iter().position(|known| is_named(known)) {
             Some(place) => self.bit(first + place),
             // What the table does not list is for those who may execute all that it lists.
             None => self.bit(row) && (first..first + spec.subcommands.len()).all(|bit| self.bit(bit)),
@@ -91,7 +91,7 @@ impl Commands {
         } else if is("nocommands") || is("-@all") {
             self.begin(false);
         } else {
-            let text = str::from_utf8(rule).map_err(|_| RuleError::Unknown)?.to_ascii_lowercase();
+            let text = std::str::from_utf8(rule).map_err(|_| RuleError::Unknown)?.to_ascii_lowercase();
             match text.split_at_checked(1) {
                 Some(("+", name)) if name.starts_with('@') => self.apply_category(name, true)?,
                 Some(("-", name)) if name.starts_with('@') => self.apply_category(name, false)?,

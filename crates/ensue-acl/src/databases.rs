@@ -2,8 +2,8 @@
 //!
 //! `db=0,3` allows these beside those that were allowed, and only these if it was all; `alldbs`, with which every user
 //! and selector begins, allows all, `resetdbs` none. A command that touches data is checked against the selected
-//! database, `SELECT` against the one it selects, `FLUSHALL`, `MOVE` and `SWAPDB` against all. What touches no data, such
-//! as `PING` and `PUBLISH`, is not checked.
+//! database, `SELECT` against the one it selects, `FLUSHALL`, `MOVE` and `SWAPDB` against all. What touches no data,
+//! such as `PING` and `PUBLISH`, is not checked.
 
 use crate::rule_error::RuleError;
 use ensue_types::KeyspaceId;
@@ -44,7 +44,7 @@ impl Databases {
 
     /// Applies a rule `db=…`, of which the numbers are given: from 0 to 255, separated by commas.
     pub(crate) fn add(&mut self, numbers: &[u8]) -> Result<(), RuleError> {
-        let text = str::from_utf8(numbers).map_err(|_| RuleError::Syntax)?;
+        let text = std::str::from_utf8(numbers).map_err(|_| RuleError::Syntax)?;
         let mut all = if self.allows_all() { Databases::NONE } else { *self };
         for number in text.split(',') {
             let is_canonical = number.bytes().all(|byte| byte.is_ascii_digit());

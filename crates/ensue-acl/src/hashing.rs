@@ -1,8 +1,8 @@
 //! Passwords in rules: who hashes them, and when.
 //!
 //! On rules that name passwords: make a [`Work`] of them, do it where waiting is no harm, and apply the rules with the
-//! [`Prepared`] that it makes, which is fast. A caller that may wait, as one that loads a file at the start, applies them
-//! with [`Immediate`]. Salts are an argument of both.
+//! [`Prepared`] that it makes, which is fast. A caller that may wait, as one that loads a file at the start, applies
+//! them with [`Immediate`]. Salts are an argument of both.
 
 use crate::limits::PASSWORDS_NAMED_MAX;
 use crate::rule_error::RuleError;

@@ -38,6 +38,8 @@ pub const PROVEN_MAX: usize = 1_024;
 
 /// Entries of the log unless `acllog-max-len` says otherwise.
 pub const LOG_ENTRIES_DEFAULT: usize = 128;
+/// Entries of the log that are shown unless told.
+pub const LOG_ENTRIES_SHOWN: usize = 10;
 /// Latest entries among which an equal one is looked for.
 pub const LOG_ENTRIES_COMPARED: usize = 10;
 /// How long after an entry an equal one still counts with it.

@@ -1,12 +1,13 @@
-//! Two properties over random rules: what is written is read as the same user, and the check agrees with a naive one.
+//! Properties over random rules: what is written is read as the same user, and the check agrees with a naive one.
 //!
-//! The naive one keeps the rules as text and looks for the last that decides; what commands do with keys it knows from a
-//! list of its own.
+//! The naive one keeps the rules as text and looks for the last that decides; what commands do with keys it knows from
+//! a list of its own.
 
 use crate::user::User;
 use crate::user::tests::{Quick, answer};
 use crate::users::Users;
 use bytes::Bytes;
+use ensue_resp::TABLE;
 use ensue_resp::category::of_category;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,6 +127,25 @@ const RULES: [&str; 72] = [
     "+@set",
     "+@stream",
     "+eval",
+];
+
+const WORDS: [&str; 16] = [
+    "a",
+    "b",
+    "0",
+    "1",
+    "2",
+    "-1",
+    "99999999999",
+    "store",
+    "streams",
+    "by",
+    "get",
+    "limit",
+    "group",
+    "count",
+    "x*",
+    "help",
 ];
 
 const USER_RULES: [&str; 10] = [
@@ -326,6 +346,20 @@ proptest! {
         prop_assert!(read.is_same(&user), "{}", String::from_utf8_lossy(&text));
         prop_assert_eq!(read.describe(), text);
         prop_assert_eq!(read.allows_all(), user.allows_all());
+    }
+
+    #[test]
+    fn no_arguments_make_a_check_panic(
+        row in 0..TABLE.len(),
+        words in prop::collection::vec(prop::sample::select(WORDS.to_vec()), 0..8),
+    ) {
+        let mut user = User::new(Bytes::from_static(b"alice"));
+        for rule in ["+@all", "~a", "&a", "db=0"] {
+            user.apply(rule.as_bytes(), &mut Quick).expect(rule);
+        }
+        let words = [&[TABLE[row].name][..], &words].concat().join(" ");
+        answer(&user, &words, 0);
+        answer(&user, &words, 1);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Which passwords have been proven, so that the next connection with the same one costs no Argon2.
 //!
-//! A user and a password that matched arrive and are remembered, as a keyed hash under a key of this process and never as
-//! the password. The hash is also of the user's version: whatever changes the user makes the next attempt slow again. It
-//! holds a bounded number of pairs and forgets the oldest. It does not verify anything.
+//! A user and a password that matched arrive and are remembered, as a keyed hash under a key of this process and never
+//! as the password. The hash is also of the user's version: whatever changes the user makes the next attempt slow
+//! again. It holds a bounded number of pairs and forgets the oldest. It does not verify anything.
 
 use crate::user::User;
 use std::collections::{BTreeSet, VecDeque};

@@ -1,9 +1,10 @@
-//! The subcommands of `ACL` that change nothing and need nothing but users: `CAT`, `DRYRUN`, `GENPASS`.
+//! The subcommands of `ACL` that change nothing and need nothing but users: `CAT`, `DRYRUN`, `GENPASS`; and the
+//! argument of `LOG`.
 //!
 //! Their arguments arrive, the answers of Redis 7.2 leave. Random bytes are an argument.
 
 use crate::call::Call;
-use crate::limits::{GENPASS_BITS_DEFAULT, GENPASS_BITS_MAX};
+use crate::limits::{GENPASS_BITS_DEFAULT, GENPASS_BITS_MAX, LOG_ENTRIES_SHOWN};
 use crate::rule_error::refused;
 use crate::users::Users;
 use bytes::Bytes;
@@ -42,6 +43,13 @@ pub fn dry_run(users: &Users, name: &[u8], args: &[Bytes], database: KeyspaceId)
         Ok(()) => Reply::OK,
         Err(denied) => Reply::bulk(denied.explain(name, &call)),
     }
+}
+
+/// How many entries `ACL LOG count` asks for; 10 if it is not told.
+pub fn log_count(argument: Option<&[u8]>) -> Result<usize, Reply> {
+    let Some(argument) = argument else { return Ok(LOG_ENTRIES_SHOWN) };
+    let count = number::parse_i64(argument).ok_or_else(|| CommandError::NotInteger.reply())?;
+    Ok(usize::try_from(count).unwrap_or(0))
 }
 
 /// How many random bits `ACL GENPASS` is asked for, at most 4096; 256 if it is not told.

@@ -1,7 +1,7 @@
 //! The words of `ACL SETUSER` and of a line of an ACL file as rules: a selector that has blanks becomes one rule.
 //!
-//! Words arrive as they were separated; rules leave, which are the words, and for each `(` up to its `)` one. It does not
-//! read what a rule says.
+//! Words arrive as they were separated; rules leave, which are the words, and for each `(` up to its `)` one. It does
+//! not read what a rule says.
 
 /// Joins the words of selectors; an error is the place of the word with a `(` that is not closed.
 pub(crate) fn join_selectors<W: AsRef<[u8]>>(words: &[W]) -> Result<Vec<Vec<u8>>, usize> {

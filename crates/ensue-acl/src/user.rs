@@ -1,8 +1,8 @@
 //! A user: whether it may log in and with which passwords, and what it may do then.
 //!
-//! Rules of `ACL SETUSER` arrive one by one, then commands of its sessions; the answer is whether a command is allowed by
-//! the root or by one selector, as Redis 7.2 has it. A user is a value that is never changed in place: the registry makes
-//! the next version of it. It does not know sessions.
+//! Rules of `ACL SETUSER` arrive one by one, then commands of its sessions; the answer is whether a command is allowed
+//! by the root or by one selector, as Redis 7.2 has it. A user is a value that is never changed in place: the registry
+//! makes the next version of it. It does not know sessions.
 
 use crate::call::Call;
 use crate::channels::Channel;
@@ -225,7 +225,8 @@ impl User {
         [Some(if self.is_on { "on" } else { "off" }), nopass, Some(sanitizing)].into_iter().flatten()
     }
 
-    /// The line of `ACL LIST` and of an ACL file: `user`, the name, and the rules that lead from a new user to this one.
+    /// The line of `ACL LIST` and of an ACL file: `user`, the name, and the rules that lead from a new user to this
+    /// one.
     pub fn describe(&self) -> Vec<u8> {
         let mut words = vec![b"user".to_vec(), self.name.to_vec()];
         words.extend(self.flags().map(|flag| flag.as_bytes().to_vec()));

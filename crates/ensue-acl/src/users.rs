@@ -65,8 +65,8 @@ impl Users {
         self.by_name.values()
     }
 
-    /// `ACL SETUSER name rules…`: makes the user or changes it, by all rules in their order or, if one is wrong, by none.
-    /// Answers the user as it is then. As slow as the hasher.
+    /// `ACL SETUSER name rules…`: makes the user or changes it, by all rules in their order or, if one is wrong, by
+    /// none. Answers the user as it is then. As slow as the hasher.
     pub fn set<R: AsRef<[u8]>>(
         &mut self,
         name: &[u8],
@@ -89,8 +89,8 @@ impl Users {
         Ok(self.put(user))
     }
 
-    /// `ACL DELUSER name…`: the users that are no longer there, whose connections are to be closed. Nothing is deleted if
-    /// `default` is among them.
+    /// `ACL DELUSER name…`: the users that are no longer there, whose connections are to be closed. Nothing is deleted
+    /// if `default` is among them.
     pub fn delete<N: AsRef<[u8]>>(&mut self, names: &[N]) -> Result<Vec<Arc<User>>, Reply> {
         if names.iter().any(|name| name.as_ref() == DEFAULT_USER.as_bytes()) {
             return Err(Reply::error("ERR The 'default' user cannot be removed"));

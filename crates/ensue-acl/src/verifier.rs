@@ -99,7 +99,7 @@ impl Verifier {
 
 /// A PHC string of Argon2id whose memory and time are accepted.
 fn parse_phc(text: &[u8]) -> Option<Verifier> {
-    let text = str::from_utf8(text).ok().filter(|text| text.len() <= VERIFIER_BYTES_MAX)?;
+    let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= VERIFIER_BYTES_MAX)?;
     let hash = PasswordHash::new(text).ok()?;
     let params = Params::try_from(&hash).ok()?;
     let is_known =

@@ -23,6 +23,8 @@ fn databases() {
     assert_eq!(on("select 7", |call| call.touched_database()), Some(KeyspaceId(7)));
     assert_eq!(on("select 700", |call| call.touched_database()), None);
     assert_eq!(on("ping", |call| call.touched_database()), None);
+    assert_eq!(on("cluster info", |call| call.touched_database()), None);
+    assert_eq!(on("cluster getkeysinslot 1 2", |call| call.touched_database()), Some(KeyspaceId(3)));
     assert!(
         on("flushall", |call| call.touches_every_database())
             && !on("flushdb", |call| call.touches_every_database())

@@ -45,3 +45,9 @@ fn passwords_are_made_of_random_bytes() {
     }
     assert_eq!(genpass_bits(Some(b"x")), Err(Reply::error("ERR value is not an integer or out of range")));
 }
+
+#[test]
+fn how_much_of_the_log() {
+    assert_eq!([None, Some(&b"2"[..]), Some(b"-2")].map(log_count), [Ok(10), Ok(2), Ok(0)]);
+    assert_eq!(log_count(Some(b"x")), Err(Reply::error("ERR value is not an integer or out of range")));
+}

@@ -133,8 +133,8 @@ impl Line<'_> {
         if errors.is_empty() { Ok(Some(user)) } else { Err(errors) }
     }
 
-    /// Applies the rules. Each unknown name is told; of the other errors the first, which may be why there are others, and
-    /// without the rule, which may be a password.
+    /// Applies the rules. Each unknown name is told; of the other errors the first, which may be why there are others,
+    /// and without the rule, which may be a password.
     fn apply(&self, user: &mut User, rules: &[Vec<u8>], hasher: &mut dyn Hasher) -> String {
         let Line { file, number, .. } = *self;
         let (mut errors, mut has_other) = (String::new(), false);

@@ -17,6 +17,14 @@ fn argon2id() {
 }
 
 #[test]
+fn what_the_reference_implementation_makes() {
+    let text = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
+    let read = Verifier::parse(text.as_bytes()).expect("a verifier");
+    assert!(read.matches(b"password") && !read.matches(b"passwore"));
+    assert_eq!(read.to_string(), text);
+}
+
+#[test]
 fn the_decoy_is_no_password() {
     let decoy = Verifier::decoy();
     assert_eq!(Verifier::parse(decoy.to_string().as_bytes()), Ok(decoy.clone()));
