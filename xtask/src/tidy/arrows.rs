@@ -27,6 +27,7 @@ const NODE_AND_BELOW: &[&str] = &[
 const ARROWS: &[(&str, &[&str])] = &[
     ("ensue-types", &[]),
     ("ensue-resp", &["ensue-types"]),
+    ("ensue-acl", &["ensue-types", "ensue-resp"]),
     ("ensue-wire", &["ensue-types"]),
     ("ensue-protocol", &["ensue-types"]),
     ("ensue-store", &["ensue-types"]),

@@ -11,7 +11,10 @@ const FAST: Flags = flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]);
 pub(super) const ROWS: [CommandSpec; 10] = [
     row("acl", -2, OPERATES, Route::Session)
         .listed("server", "6.0.0")
-        .subcommands(&["cat", "dryrun", "getuser", "help", "list", "log", "users", "whoami"])
+        .subcommands(&[
+            "cat", "deluser", "dryrun", "genpass", "getuser", "help", "list", "load", "log", "save",
+            "setuser", "users", "whoami",
+        ])
         .says(
             "Tell of the one user, default, and of who was refused.",
             "Tells of the datacenter that is asked.",
