@@ -60,15 +60,7 @@ fn text(args: &DevArgs, plan: &Plan, pids: &[u32], paint: Paint) -> String {
             line(format!("  {}  {}", paint.command(&format!("{command:<44}")), paint.dim(what)));
         }
     };
-    let mut talk = vec![
-        (format!("redis-cli -p {first}"), "any Redis client, on any datacenter"),
-        (format!("ensue cli -p {first} PING"), "without redis-cli"),
-    ];
-    if args.tls {
-        let authority = plan.certificates().join("ca.pem");
-        let words = format!("redis-cli -p {} --tls --cacert {}", plan.tls_port(0, 0), authority.display());
-        talk.push((words, "over TLS"));
-    }
+    let talk = ways_to_talk(args, plan);
     section("Talk to it", &talk);
     let mut next = Vec::new();
     if args.datacenters > 1 {
@@ -85,4 +77,19 @@ fn text(args: &DevArgs, plan: &Plan, pids: &[u32], paint: Paint) -> String {
     section("Try next", &next);
     line(format!("\n{}", paint.dim("Ctrl-C stops it; the data stays.")));
     text
+}
+
+/// Commands that speak to the first datacenter, and what is to say of them.
+fn ways_to_talk(args: &DevArgs, plan: &Plan) -> Vec<(String, &'static str)> {
+    let first = args.port;
+    let mut ways = vec![
+        (format!("redis-cli -p {first}"), "any Redis client, on any datacenter"),
+        (format!("ensue cli -p {first} PING"), "without redis-cli"),
+    ];
+    if args.tls {
+        let authority = plan.certificates().join("ca.pem");
+        let port = plan.tls_port(0, 0);
+        ways.push((format!("redis-cli -p {port} --tls --cacert {}", authority.display()), "over TLS"));
+    }
+    ways
 }
