@@ -75,7 +75,7 @@ impl Work {
 }
 
 /// Work that is done. To apply rules with it is fast, unless the user has got other passwords in the meantime.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Prepared {
     made: BTreeMap<Vec<u8>, Verifier>,
     compared: BTreeMap<(Verifier, Vec<u8>), bool>,

@@ -68,7 +68,7 @@ pub struct RefusalCounts {
 }
 
 /// The log.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Log {
     /// Latest first.
     entries: VecDeque<Entry>,
@@ -76,7 +76,7 @@ pub struct Log {
     counts: RefusalCounts,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry {
     id: u64,
     count: u64,

@@ -8,6 +8,7 @@ use crate::user::User;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Pairs of a user and a password that matched.
+#[derive(Clone)]
 pub struct Proven {
     key: [u8; 32],
     capacity: usize,

@@ -204,6 +204,17 @@ pub const POLICIES: [&str; 8] = [
     "noeviction",
 ];
 
+/// A key by which tokens are known as those of a cluster.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct TokenKey(pub [u8; 32]);
+
+/// Not the key: what is printed for debugging ends in logs.
+impl fmt::Debug for TokenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenKey(..)")
+    }
+}
+
 /// Everything a core's node needs to know.
 #[derive(Clone)]
 pub struct NodeConfig {
@@ -221,6 +232,8 @@ pub struct NodeConfig {
     pub homes: Vec<Home>,
     /// Keyspaces whose keys with a home are read there, too.
     pub home_reads: Vec<KeyspaceId>,
+    /// What seals tokens, the first one, and what they may be sealed with; the same in the whole cluster.
+    pub token_keys: Vec<TokenKey>,
     pub append_fsync: AppendFsync,
     /// Who may do what.
     pub users: Users,
@@ -266,6 +279,7 @@ impl NodeConfig {
             handlers: Vec::new(),
             homes: Vec::new(),
             home_reads: Vec::new(),
+            token_keys: Vec::new(),
             append_fsync: AppendFsync::default(),
             users: Users::new(),
             has_users_file: false,

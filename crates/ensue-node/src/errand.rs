@@ -100,6 +100,12 @@ impl fmt::Debug for ErrandDone {
 }
 
 /// Of an event in a simulated world: nothing that happens there depends on more.
+impl Hash for Errand {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
 impl Hash for ErrandDone {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.name().hash(state);

@@ -28,14 +28,14 @@ mod view;
 
 pub use config::POLICIES;
 pub use config::{
-    AppendFsync, BranchingOptions, DatacenterTopology, FirstStart, NodeConfig, Topology, Tuning,
+    AppendFsync, BranchingOptions, DatacenterTopology, FirstStart, NodeConfig, TokenKey, Topology, Tuning,
 };
 pub use cpu::CpuReport;
 pub use ensue_acl as acl;
 pub use ensue_branch::Collection;
+pub use errand::{Errand, ErrandDone};
 pub use handlers::{Handler, HandlerRefused, HandlerWarning, LuaHandler};
 pub use homes::Home;
-pub use errand::{Errand, ErrandDone};
 pub use input::{Dropped, Input};
 pub use links::LinkReport;
 pub use memory::MemoryReport;

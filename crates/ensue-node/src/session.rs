@@ -132,7 +132,7 @@ impl Sessions {
 
     /// What a session had somebody else do is done.
     pub(crate) fn on_errand_done(&mut self, now: Now, session: SessionId, number: u64, done: ErrandDone) {
-        self.with(now, session, |turn| turn.on_errand_done(number, done));
+        self.with(now, session, |turn| turn::users::on_errand_done(turn, number, done));
     }
 
     /// A turn, and commands in the order of the client, who waits for no more answers than the listener lets it.
@@ -485,8 +485,8 @@ impl Sessions {
                 Reply::Integer(i64::from(is_blocked))
             }
             Err(OfSessions::Users) => {
-                let Sessions { sessions, core, .. } = self;
-                let is_over = |id: &SessionId| sessions[id].has_lost_its_user(core);
+                let (users, channels) = (self.core.access.users(), &self.core.channels);
+                let is_over = |id: &SessionId| self.sessions[id].has_lost_its_user(users, channels);
                 let over: Vec<SessionId> = self.in_order().into_iter().filter(is_over).collect();
                 for id in over {
                     self.with(now, id, |turn| turn.close());

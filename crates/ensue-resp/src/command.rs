@@ -201,8 +201,13 @@ impl CommandSpec {
     }
 }
 
+/// The byte before the name of a command that says in its last argument what its user may do. It is for nodes among
+/// themselves: a session lets no client send it.
+pub const AS_USER: u8 = 1;
+
 /// The row of a command, by its name in any case.
 pub fn lookup(name: &[u8]) -> Option<&'static CommandSpec> {
+    let name = name.strip_prefix(&[AS_USER]).unwrap_or(name);
     if name.len() > PACKED_BYTES {
         return TABLE.iter().find(|spec| spec.name.as_bytes().eq_ignore_ascii_case(name));
     }

@@ -17,8 +17,8 @@ pub mod parse;
 pub mod request;
 
 pub use command::{
-    Access, Combine, CommandSpec, Flags, Route, SortOption, TABLE, check_arity, key_accesses, key_patterns,
-    key_places, keys, lookup, script_keys, unplaced_keys,
+    AS_USER, Access, Combine, CommandSpec, Flags, Route, SortOption, TABLE, check_arity, key_accesses,
+    key_patterns, key_places, keys, lookup, script_keys, unplaced_keys,
 };
 pub use decode::{Decoder, decode};
 pub use encode::{ProtocolVersion, encode};

@@ -7,6 +7,7 @@ use super::tree::Tree;
 const BELOW_NODE: &[&str] = &[
     "ensue-types",
     "ensue-resp",
+    "ensue-acl",
     "ensue-wire",
     "ensue-protocol",
     "ensue-store",

@@ -11,6 +11,7 @@ use crate::limits::USERS_MAX;
 use crate::rule_error::{RuleError, refused};
 use crate::rules::join_selectors;
 use crate::user::{DEFAULT_USER, User};
+use crate::verifier::Verifier;
 use bytes::Bytes;
 use ensue_types::Reply;
 use std::collections::BTreeMap;
@@ -100,6 +101,23 @@ impl Users {
     /// `ACL SAVE`: the text of an ACL file, a line a user. Its passwords are verifiers.
     pub fn save(&self) -> Vec<u8> {
         self.iter().flat_map(|user| [user.describe(), b"\n".to_vec()].concat()).collect()
+    }
+}
+
+impl User {
+    /// The user of a line that [`User::describe`] wrote; nothing if it is none, or holds a password that is not hashed.
+    pub fn parse(line: &[u8]) -> Option<User> {
+        let line = Line { file: "", number: 0, text: line };
+        line.read(&BTreeMap::new(), &mut Unhashed).ok().flatten()
+    }
+}
+
+/// Takes no password.
+struct Unhashed;
+
+impl Hasher for Unhashed {
+    fn verifier(&mut self, _password: &[u8]) -> Result<Verifier, RuleError> {
+        Err(RuleError::NotHashed)
     }
 }
 

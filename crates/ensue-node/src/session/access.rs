@@ -4,19 +4,15 @@
 //! changes of one user the later stamp counts, whichever arrives first, so that all cores agree. Passwords that were
 //! proven are remembered, so that the next connection costs nothing.
 
-pub(super) mod command;
-pub(super) mod login;
 pub(super) mod refused;
 pub(super) mod scripts;
-mod waiting;
 
 use ensue_acl::limits::PROVEN_MAX;
-use ensue_acl::{Hasher, Log, Proven, RuleError, User, UserVersion, Users, Verifier};
-use ensue_types::Now;
+use ensue_acl::{Hasher, Log, Proven, Refusal, RuleError, User, UserVersion, Users, Verifier};
+use ensue_types::{Now, Reply};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-pub(super) use waiting::{Outcome, Waiting};
 
 /// See the module.
 #[derive(Clone)]
@@ -28,7 +24,7 @@ pub(super) struct Access {
     replaced: Stamp,
     latest: u64,
     proven: Proven,
-    pub(super) log: Log,
+    log: Log,
     /// Whom sessions belong to that are no client's.
     everything: Arc<User>,
     core: u16,
@@ -63,7 +59,7 @@ impl fmt::Debug for Access {
 const USERS: &str = "users";
 
 /// Rules that hold no password to hash.
-struct NoPasswords;
+pub(super) struct NoPasswords;
 
 impl Hasher for NoPasswords {
     fn verifier(&mut self, _password: &[u8]) -> Result<Verifier, RuleError> {
@@ -87,6 +83,18 @@ impl Access {
         }
     }
 
+    /// Whether this password was proven before to be one of this user as it is now.
+    pub(super) fn is_proven(&self, user: &User, password: &[u8]) -> bool {
+        self.proven.knows(user, password)
+    }
+
+    /// The user, whose password was proven, if it may still log in. It is proven from now on.
+    pub(super) fn on_proven(&mut self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
+        let user = self.users.user(name).filter(|user| user.is_on())?;
+        self.proven.remember(user, password);
+        Some(Arc::clone(user))
+    }
+
     pub(super) fn users(&self) -> &Users {
         &self.users
     }
@@ -105,6 +113,20 @@ impl Access {
     /// Whom a session belongs to that executes what was allowed elsewhere.
     pub(super) fn everything(&self) -> Arc<User> {
         Arc::clone(&self.everything)
+    }
+
+    /// Notes who was refused what; so many entries are kept.
+    pub(super) fn note(&mut self, now: Now, refusal: Refusal, entries_max: usize) {
+        self.log.record(refusal, now.wall_ms, entries_max);
+    }
+
+    /// The entries of the log, the latest first.
+    pub(super) fn refusals(&self, now: Now) -> Reply {
+        self.log.latest(usize::MAX, now.wall_ms)
+    }
+
+    pub(super) fn forget_refusals(&mut self) {
+        self.log.reset();
     }
 
     /// A stamp for a change that is made now.
@@ -126,11 +148,15 @@ impl Access {
 
     /// A user is as this line of an ACL file says.
     pub(super) fn on_user(&mut self, stamp: Stamp, line: &[u8]) {
+        let name = line.split(|&byte| byte == b' ').nth(1);
+        if name.is_some_and(|name| self.is_news(name, stamp)) {
+            self.put(line);
+        }
+    }
+
+    fn put(&mut self, line: &[u8]) {
         let mut words = line.split(|&byte| byte == b' ').skip(1);
         let Some(name) = words.next() else { return };
-        if !self.is_news(name, stamp) {
-            return;
-        }
         let rules: Vec<&[u8]> = std::iter::once(&b"reset"[..]).chain(words).collect();
         // Another core has applied them, so they are right.
         let _ = self.users.set(name, &rules, &mut NoPasswords);
@@ -138,8 +164,11 @@ impl Access {
 
     /// Users are gone.
     pub(super) fn on_deleted(&mut self, stamp: Stamp, names: &[impl AsRef<[u8]>]) {
-        let news: Vec<Vec<u8>> =
-            names.iter().map(|name| name.as_ref().to_vec()).filter(|name| self.is_news(name, stamp)).collect();
+        let news: Vec<Vec<u8>> = names
+            .iter()
+            .map(|name| name.as_ref().to_vec())
+            .filter(|name| self.is_news(name, stamp))
+            .collect();
         // Nobody orders that `default` be deleted.
         let _ = self.users.delete(&news);
     }
@@ -152,8 +181,14 @@ impl Access {
         }
         self.replaced = stamp;
         self.stamps.retain(|_, known| *known > stamp);
+        // What was changed later than it was read stays.
+        let later: Vec<Vec<u8>> = self.stamps.keys().cloned().collect();
+        let kept: Vec<Vec<u8>> =
+            later.iter().filter_map(|name| Some(self.users.user(name)?.describe())).collect();
         // Another core has read it, so it can be read.
         let _ = self.users.load(USERS, text, &mut NoPasswords);
+        let _ = self.users.delete(&later.iter().filter(|name| **name != b"default"[..]).collect::<Vec<_>>());
+        kept.iter().for_each(|line| self.put(line));
     }
 }
 

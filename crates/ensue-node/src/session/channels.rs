@@ -77,8 +77,7 @@ impl Channels {
 
     /// The channels and patterns that a session subscribes to.
     pub(super) fn named_by(&self, session: SessionId) -> Vec<(ChannelKind, Bytes)> {
-        let of_kind =
-            |kind| self.of_session(session, kind).into_iter().map(move |name: Bytes| (kind, name));
+        let of_kind = |kind| self.of_session(session, kind).into_iter().map(move |name: Bytes| (kind, name));
         NAMED.into_iter().flat_map(of_kind).collect()
     }
 

@@ -7,7 +7,6 @@ use super::causal::shared::SharedContext;
 use super::channels::{Channels, NAMED};
 use super::commands::queue::Queue;
 use super::contexts::Contexts;
-use super::core_state::CoreState;
 use super::exchange::{Exchange, Then};
 use super::failure::UNANSWERED;
 use super::homes;
@@ -19,7 +18,7 @@ use super::transactions::multi::Multi;
 use super::transactions::watch::Watched;
 use crate::statistics::Statistics;
 use bytes::Bytes;
-use ensue_acl::{Channel, User};
+use ensue_acl::{Channel, User, Users};
 use ensue_protocol::Protocol;
 use ensue_resp::{CommandSpec, ProtocolVersion};
 use ensue_types::{Context, KeyspaceId, Now, Reply, SessionId};
@@ -196,13 +195,13 @@ impl Session {
 
     /// Whether its user is gone, or may no longer listen to what it subscribes to. Whoever asks for that itself has
     /// its answer first.
-    pub(super) fn has_lost_its_user(&self, core: &CoreState) -> bool {
+    pub(super) fn has_lost_its_user(&self, users: &Users, channels: &Channels) -> bool {
         let parts = &self.parts;
         if parts.life != Life::Open || matches!(parts.exchange, Exchange::Admin(_)) {
             return false;
         }
         let Some(name) = parts.client.user().map(|user| user.name()) else { return false };
-        let Some(user) = core.access.users().user(name) else { return true };
+        let Some(user) = users.user(name) else { return true };
         let is_lost = |(kind, name): &(ChannelKind, Bytes)| {
             let channel = match kind {
                 ChannelKind::Pattern => Channel::Pattern(name),
@@ -210,7 +209,7 @@ impl Session {
             };
             !user.allows_channel(channel)
         };
-        !user.allows_all() && core.channels.named_by(parts.client.id()).iter().any(is_lost)
+        !user.allows_all() && channels.named_by(parts.client.id()).iter().any(is_lost)
     }
 
     /// Its line in `CLIENT LIST`, if it is connected.

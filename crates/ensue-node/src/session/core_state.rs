@@ -399,7 +399,7 @@ impl CoreState {
     /// Notes who was refused what, for `ACL LOG`.
     pub(super) fn note_refusal(&mut self, now: Now, refusal: Refusal) {
         let entries_max = usize::try_from(self.parameters.number("acllog-max-len")).unwrap_or(0);
-        self.access.log.record(refusal, now.wall_ms, entries_max);
+        self.access.note(now, refusal, entries_max);
     }
 
     /// Whether something is to be noted of every command.

@@ -5,9 +5,9 @@
 //! - On a timeout, a refusal or a broken link: the commands of the exchange get their error, what waits for it
 //!   elsewhere is withdrawn, and the next ones begin.
 
-use super::access::{Outcome, Waiting};
 use super::admin::cluster_query::ClusterQuery;
 use super::admin::dead::Declaring;
+use super::admin::errand::{Outcome, Waiting};
 use super::admin::slots::InSlot;
 use super::commands::rename::Renaming;
 use super::cx::Cx;

@@ -11,7 +11,7 @@
 
 mod held;
 mod server;
-mod users;
+pub(super) mod users;
 
 use super::admin::dead::Declaring;
 use super::admin::debug;
@@ -37,7 +37,6 @@ use super::step::Step;
 use super::transactions::exec::{self, Exec};
 use super::transactions::multi::{self, InMulti, Multi};
 use super::transactions::{self, write};
-use crate::errand::ErrandDone;
 use crate::evaluate::within_bound;
 use bytes::Bytes;
 use ensue_resp::request::Blocking;
@@ -88,12 +87,6 @@ impl<'a> Turn<'a> {
             commands.push(word(b"exec"));
         }
         self.session.queue.begin_turn(commands);
-        self.advance();
-    }
-
-    /// What was sent for is there.
-    pub(super) fn on_errand_done(&mut self, number: u64, done: ErrandDone) {
-        users::on_errand_done(self, number, done);
         self.advance();
     }
 
@@ -347,11 +340,11 @@ impl Turn<'_> {
     /// One command that is no part of a run. The text of a script is told to all partitions before it is executed, so
     /// that its digest is known to all of them when it is answered.
     fn command(&mut self, args: Args) {
-        let cx = &mut self.cx;
-        let may_load = self.session.client.is_authenticated() && !cx.core.is_stopping();
-        match begin::unknown_script(cx, &args).filter(|_| may_load && users::may_run(self, &args)) {
+        let may_load = self.session.client.is_authenticated() && !self.cx.core.is_stopping();
+        let unknown = begin::unknown_script(&self.cx, &args);
+        match unknown.filter(|_| may_load && users::may_run(self, &args)) {
             Some(plan) => {
-                cx.requests.ask(1);
+                self.cx.requests.ask(1);
                 self.execute(plan, Then::Script(args));
             }
             None => self.known_command(args),
@@ -380,12 +373,8 @@ impl Turn<'_> {
             self.cx.core.counters.on_rejected(Some(spec));
             return self.reply(&CommandError::wrong_arity(spec.name).reply());
         }
-        if let Some(refusal) = users::refusal(self, spec, &args) {
-            self.cx.core.counters.on_rejected(Some(spec));
-            return self.reply(&refusal);
-        }
-        if let Some(refusal) = self.session.restricted.then(|| pubsub::command::refusal(spec.name)).flatten()
-        {
+        let to_subscriber = self.session.restricted.then(|| pubsub::command::refusal(spec.name)).flatten();
+        if let Some(refusal) = users::refusal(self, spec, &args).or(to_subscriber) {
             self.cx.core.counters.on_rejected(Some(spec));
             return self.reply(&refusal);
         }
@@ -451,15 +440,7 @@ impl Turn<'_> {
     }
 
     fn command_in_multi(&mut self, spec: Option<&'static CommandSpec>, args: Args) {
-        let is_whole = |spec: &&CommandSpec| ensue_resp::check_arity(spec, args.len());
-        if let Some(refusal) = spec.filter(is_whole).and_then(|spec| users::refusal(self, spec, &args)) {
-            self.cx.core.counters.on_rejected(spec);
-            if let Some(multi) = &mut self.session.multi {
-                multi.fail();
-            }
-            return self.reply(&refusal);
-        }
-        let args = spec.map_or_else(|| args.clone(), |spec| users::marked(self, spec, args.clone()));
+        let Some(args) = users::admit_to_multi(self, spec, args) else { return };
         let Some(multi) = &mut self.session.multi else { return };
         let no_scripts =
             spec.is_some_and(|spec| spec.route == Route::Script) && self.cx.protocol().needs().branches;
@@ -536,8 +517,8 @@ impl Turn<'_> {
             "select" => local::select(cx.contexts, args),
             "causal" => return causal_command(self, args),
             "acl" => return users::acl_command(self, args),
-            "client" | "cluster" | "config" | "debug" | "function" | "info" | "latency"
-            | "monitor" | "script" | "slowlog" => {
+            "client" | "cluster" | "config" | "debug" | "function" | "info" | "latency" | "monitor"
+            | "script" | "slowlog" => {
                 return server::server_command(self, spec.name, args);
             }
             "wait" => {

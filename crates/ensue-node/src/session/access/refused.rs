@@ -1,6 +1,5 @@
-//! Whether a session's user may execute a command, and what is noted if not.
+//! Whether a user may execute a command, and what is noted if not.
 
-use crate::session::cx::Cx;
 use bytes::Bytes;
 use ensue_acl::{Call, Context, Refusal, User};
 use ensue_resp::{CommandSpec, Flags};
@@ -18,17 +17,17 @@ pub(in crate::session) fn may(
         || user.check(&Call { spec, args, database: keyspace }).is_ok()
 }
 
-/// The answer to a command that its user may not execute, which is noted with the line of its client.
+/// The answer to a command that its user may not execute, and what is noted, with the line of its client.
 pub(in crate::session) fn refusal(
-    cx: &mut Cx<'_>,
     user: &User,
+    keyspace: KeyspaceId,
     (spec, args): (&'static CommandSpec, &[Bytes]),
     (context, line): (Context, impl FnOnce() -> String),
-) -> Option<Reply> {
-    if may(user, cx.keyspace(), spec, args) {
+) -> Option<(Reply, Refusal)> {
+    if may(user, keyspace, spec, args) {
         return None;
     }
-    let call = Call { spec, args, database: cx.keyspace() };
+    let call = Call { spec, args, database: keyspace };
     let denied = user.check(&call).err()?;
     let refusal = Refusal {
         reason: denied.reason(),
@@ -37,6 +36,5 @@ pub(in crate::session) fn refusal(
         username: user.name().clone(),
         client_info: line().into(),
     };
-    cx.core.note_refusal(cx.now, refusal);
-    Some(denied.reply(user.name(), &call))
+    Some((denied.reply(user.name(), &call), refusal))
 }

@@ -1,7 +1,7 @@
 //! What a script may do for a user that may not do everything, which its partition has to know.
 //!
-//! Raw commands travel. The one of such a user is marked: its name has a byte before it that no client can send, and its
-//! last argument is the user's line of an ACL file. Everything that looks for keys finds them where they were.
+//! Raw commands travel. The one of such a user is marked: its name has a byte before it that no client can send, and
+//! its last argument is the user's line of an ACL file. Everything that looks for keys finds them where they were.
 
 use bytes::Bytes;
 use ensue_acl::User;

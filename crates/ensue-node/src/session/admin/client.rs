@@ -14,6 +14,7 @@ use bytes::Bytes;
 use ensue_acl::{User, UserVersion};
 use ensue_resp::{CommandError, ProtocolVersion, number};
 use ensue_types::{Args, KeyspaceId, Now, Reply, SessionId};
+use std::sync::Arc;
 
 /// Who is connected, and what it has said of itself.
 #[derive(Clone, Debug)]
@@ -54,12 +55,7 @@ pub(crate) struct Activity {
 }
 
 impl Client {
-    pub(crate) fn new(
-        now: Now,
-        id: SessionId,
-        addresses: [String; 2],
-        user: Option<Arc<User>>,
-    ) -> Client {
+    pub(crate) fn new(now: Now, id: SessionId, addresses: [String; 2], user: Option<Arc<User>>) -> Client {
         let [address, local_address] = addresses;
         Client {
             id,
@@ -249,6 +245,7 @@ impl Client {
             self.query_bytes,
             activity.reply_bytes,
             latest,
+            self.user.as_ref().map_or("(none)".into(), |user| String::from_utf8_lossy(user.name())),
             self.version.number(),
             String::from_utf8_lossy(&self.library_name),
             String::from_utf8_lossy(&self.library_version),

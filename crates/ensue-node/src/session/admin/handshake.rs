@@ -3,8 +3,8 @@
 
 use super::client::{BAD_CLIENT_NAME, Client, is_name};
 use super::info::REDIS_VERSION;
+use super::login::{After, Login};
 use crate::session::access::Access;
-use crate::session::access::login::{After, Login};
 use bytes::Bytes;
 use ensue_acl::{DEFAULT_USER, User};
 use ensue_resp::{CommandError, ProtocolVersion, number};

@@ -90,6 +90,11 @@ pub(crate) fn kill(cx: &mut Cx<'_>, words: &[Bytes], own_line: &str) -> Step<Box
         Ok(kill) => kill,
         Err(refusal) => return Step::answer(refusal),
     };
+    if let Some(name) = kill.user() {
+        if cx.core.access.users().user(name.as_bytes()).is_none() {
+            return Step::answer(Reply::Error(format!("ERR No such user '{name}'").into()));
+        }
+    }
     let itself = !kill.skip_me && kill.filter.accepts(own_line);
     let mut order = vec![Bytes::from(cx.requests.session().0.to_string())];
     order.extend_from_slice(words);
@@ -213,8 +218,6 @@ fn latest_by(replies: &[Reply], count: i64, time: fn(&Reply) -> i64) -> Reply {
     Reply::Array(entries)
 }
 
-/// More than a core keeps.
-const REFUSALS_MAX: usize = 1_000_000;
 /// The field by which entries of several cores are put into one order.
 const UPDATED: &str = "timestamp-last-updated";
 /// Entries that are shown unless told.
@@ -272,9 +275,9 @@ pub(crate) fn carry_out(core: &mut CoreState, now: Now, words: &[Bytes]) -> Resu
         [name] if name[..] == b"slow-len"[..] => return Ok(Reply::Integer(core.slow_log.len() as i64)),
         [name] if name[..] == b"slow-reset"[..] => core.slow_log.clear(),
         [name] if name[..] == b"refusals-get"[..] => {
-            return Ok(core.access.log.latest(REFUSALS_MAX, now.wall_ms));
+            return Ok(core.access.refusals(now));
         }
-        [name] if name[..] == b"refusals-reset"[..] => core.access.log.reset(),
+        [name] if name[..] == b"refusals-reset"[..] => core.access.forget_refusals(),
         [name, stamp, rest @ ..] if name.starts_with(b"user") => {
             let Some(stamp) = Stamp::parse(stamp) else { return Ok(Reply::OK) };
             match (&name[..], rest) {

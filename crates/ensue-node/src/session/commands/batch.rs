@@ -58,8 +58,7 @@ impl Run {
         let mut run: Option<Run> = None;
         let mut bytes = 0;
         for args in queue.iter().take(BATCH_COMMANDS_MAX) {
-            let Some((spec, owner)) =
-                single_owner(args, spread)
+            let Some((spec, owner)) = single_owner(args, spread)
                 .filter(|(spec, _)| has_owner(cx, spec, args) && may(cx, limited, spec, args))
             else {
                 break;
@@ -137,7 +136,8 @@ impl Run {
     }
 
     fn reads(&self, cx: &Cx<'_>, queue: &Queue) -> Option<usize> {
-        let only_reads = !self.is_limited && self.commands < queue.len() && self.writes == WriteMarks::default();
+        let only_reads =
+            !self.is_limited && self.commands < queue.len() && self.writes == WriteMarks::default();
         // A snapshot may lie in the past, and a plain read should not.
         if !only_reads || cx.protocol().capabilities().snapshot_reads != SnapshotReads::TwoRounds {
             return None;

@@ -2,11 +2,13 @@
 
 use super::Turn;
 use crate::errand::ErrandDone;
-use crate::session::access::login::{After, Login, Verdict, WRONG_PASSWORD};
+use crate::session::access::refused;
 use crate::session::access::scripts::mark;
-use crate::session::access::{command, refused};
+use crate::session::admin::acl;
 use crate::session::admin::handshake::{self, Wish};
+use crate::session::admin::login::{After, Login, Verdict, WRONG_PASSWORD};
 use crate::session::exchange::Exchange;
+use crate::session::transactions::multi::Multi;
 use ensue_acl::{Context, User};
 use ensue_resp::{CommandSpec, Route};
 use ensue_types::{Args, Reply};
@@ -26,7 +28,7 @@ pub(super) fn handshake(turn: &mut Turn<'_>, name: &str, args: &Args) {
             greet(turn, &reply);
         }
         Ok(Wish::Login(login)) => match login.clone().begin(cx) {
-            Verdict::Right(user) => log_in(turn, user, login.after),
+            Verdict::Right(user) => log_in(turn, user, login.into_after()),
             Verdict::Wrong => refuse(turn, &login),
             Verdict::Waits(waiting) => turn.session.exchange = Exchange::Errand(waiting),
         },
@@ -62,14 +64,14 @@ fn line(turn: &Turn<'_>) -> String {
 }
 
 /// What was sent for is there.
-pub(super) fn on_errand_done(turn: &mut Turn<'_>, number: u64, done: ErrandDone) {
+pub(in crate::session) fn on_errand_done(turn: &mut Turn<'_>, number: u64, done: ErrandDone) {
     match std::mem::take(&mut turn.session.exchange) {
         Exchange::Errand(waiting) if waiting.is_for(number) => match waiting.into_login() {
             Ok(login) => {
                 turn.end_exchange();
                 let is_right = matches!(done, ErrandDone::Compared(true));
                 match login.end(&mut turn.cx.core.access, is_right) {
-                    Some(user) => log_in(turn, user, login.after),
+                    Some(user) => log_in(turn, user, login.into_after()),
                     None => refuse(turn, &login),
                 }
             }
@@ -80,12 +82,13 @@ pub(super) fn on_errand_done(turn: &mut Turn<'_>, number: u64, done: ErrandDone)
         },
         exchange => turn.session.exchange = exchange,
     }
+    turn.advance();
 }
 
 /// `ACL`.
 pub(super) fn acl_command(turn: &mut Turn<'_>, args: &Args) {
     let Some(user) = turn.session.client.user().cloned() else { return };
-    let step = command::on_command(&mut turn.cx, &user, args);
+    let step = acl::on_command(&mut turn.cx, &user, args);
     turn.follow(step);
 }
 
@@ -99,7 +102,11 @@ pub(super) fn refusal(turn: &mut Turn<'_>, spec: &'static CommandSpec, args: &Ar
     // Written only for who is refused.
     let (client, now) = (&turn.session.client, turn.cx.now);
     let activity = turn.session.activity(turn.cx.keyspace(), &turn.cx.core.channels);
-    refused::refusal(&mut turn.cx, &user, (spec, args), (context, || client.line(now, activity)))
+    let command = (spec, &args[..]);
+    let (reply, refusal) =
+        refused::refusal(&user, turn.cx.keyspace(), command, (context, || client.line(now, activity)))?;
+    turn.cx.core.note_refusal(now, refusal);
+    Some(reply)
 }
 
 /// Whether it may, without a note.
@@ -132,3 +139,20 @@ pub(super) const CHANGED: Reply = Reply::error(
     "EXECABORT Transaction discarded because what its user may do has changed, and a command in it is not allowed any \
      more.",
 );
+
+/// A command as it is queued, if its user may execute it; else it is answered, and `EXEC` will be refused.
+pub(super) fn admit_to_multi(
+    turn: &mut Turn<'_>,
+    spec: Option<&'static CommandSpec>,
+    args: Args,
+) -> Option<Args> {
+    let Some(spec) = spec else { return Some(args) };
+    let is_whole = ensue_resp::check_arity(spec, args.len());
+    let Some(refusal) = refusal(turn, spec, &args).filter(|_| is_whole) else {
+        return Some(marked(turn, spec, args));
+    };
+    turn.cx.core.counters.on_rejected(Some(spec));
+    turn.session.multi.iter_mut().for_each(Multi::fail);
+    turn.reply(&refusal);
+    None
+}

@@ -16,8 +16,8 @@ pub(super) const ROWS: [CommandSpec; 10] = [
             "setuser", "users", "whoami",
         ])
         .says(
-            "Tell of the one user, default, and of who was refused.",
-            "Tells of the datacenter that is asked.",
+            "Say who the users are, what each may do, and who was refused.",
+            "Users are of a datacenter: a change reaches all its cores, and no other datacenter.",
         ),
     row("cluster", -2, ANSWERED, Route::Session)
         .listed("cluster", "3.0.0")

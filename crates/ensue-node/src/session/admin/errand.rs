@@ -1,8 +1,8 @@
 //! A session that waits for an errand: what it goes on with when that is done.
 
+use super::cluster_query::ClusterQuery;
 use super::login::Login;
 use crate::errand::{Errand, ErrandDone};
-use crate::session::admin::cluster_query::ClusterQuery;
 use crate::session::cx::Cx;
 use crate::session::output::SessionOutput;
 use crate::session::step::Step;
@@ -10,7 +10,7 @@ use ensue_types::{Args, Reply};
 
 /// Waiting for `ErrandDone`.
 #[derive(Clone, Debug)]
-pub(in crate::session) struct Waiting {
+pub(crate) struct Waiting {
     number: u64,
     then: Then,
 }
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Then {
 
 /// What a step about users comes to.
 #[derive(Clone, Debug)]
-pub(in crate::session) enum Outcome {
+pub(crate) enum Outcome {
     Waits(Waiting),
     /// All cores are told.
     Orders(Box<ClusterQuery>),
@@ -64,26 +64,27 @@ impl Waiting {
         Waiting { number, then }
     }
 
-    pub(in crate::session) fn is_for(&self, number: u64) -> bool {
+    pub(crate) fn is_for(&self, number: u64) -> bool {
         self.number == number
     }
 
     /// Who logs in, if that is what it waits for: only its session can end it.
-    pub(in crate::session) fn into_login(self) -> Result<Login, Waiting> {
+    pub(crate) fn into_login(self) -> Result<Login, Waiting> {
         match self.then {
             Then::Login(login) => Ok(login),
             then => Err(Waiting { then, ..self }),
         }
     }
 
-    pub(in crate::session) fn on_done(self, cx: &mut Cx<'_>, done: ErrandDone) -> Step<Outcome> {
-        super::command::on_done(cx, self.then, done)
+    pub(crate) fn on_done(self, cx: &mut Cx<'_>, done: ErrandDone) -> Step<Outcome> {
+        super::acl::on_done(cx, self.then, done)
     }
 
-    pub(in crate::session) fn on_timeout<E>(self) -> Step<E> {
+    pub(crate) fn on_timeout<E>(self) -> Step<E> {
         Step::answer(TIMEOUT)
     }
 }
 
-const TIMEOUT: Reply =
-    Reply::error("TIMEOUT what takes long, such as comparing a password, did not end in time; nothing was changed");
+const TIMEOUT: Reply = Reply::error(
+    "TIMEOUT what takes long, such as comparing a password, did not end in time; nothing was changed",
+);

@@ -1,8 +1,9 @@
 //! `ACL`. What changes users is an order to all cores of the datacenter; passwords and files are errands before that.
 
-use super::waiting::{Outcome, Then, Waiting};
+use super::errand::{Outcome, Then, Waiting};
+use super::order;
 use crate::errand::{Errand, ErrandDone};
-use crate::session::admin::order;
+use crate::session::access::NoPasswords;
 use crate::session::cx::Cx;
 use crate::session::step::Step;
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use ensue_resp::{CommandError, number};
 use ensue_types::{Args, Reply};
 
 /// `ACL` and its subcommands, of a session of this user.
-pub(in crate::session) fn on_command(cx: &mut Cx<'_>, own: &User, args: &Args) -> Step<Outcome> {
+pub(crate) fn on_command(cx: &mut Cx<'_>, own: &User, args: &Args) -> Step<Outcome> {
     let word = args[1].to_ascii_lowercase();
     let users = cx.core.access.users();
     Step::answer(match (word.as_slice(), &args[2..]) {
@@ -117,7 +118,7 @@ pub(super) fn on_done(cx: &mut Cx<'_>, then: Then, done: ErrandDone) -> Step<Out
 fn load(cx: &mut Cx<'_>, text: &[u8]) -> Step<Outcome> {
     let mut users = cx.core.access.users().clone();
     // A file that somebody wrote may hold passwords; those are hashed where it is read.
-    match users.load(FILE, text, &mut super::NoPasswords) {
+    match users.load(FILE, text, &mut NoPasswords) {
         Ok(_) => {
             let stamp = cx.core.access.stamp(cx.now);
             order::load_users(cx, stamp, users.save().into()).map(Outcome::from)
@@ -141,8 +142,8 @@ const NO_FILE: Reply = Reply::error(
 );
 
 const KNOWN: [&str; 13] = [
-    "cat", "deluser", "dryrun", "genpass", "getuser", "help", "list", "load", "log", "save", "setuser", "users",
-    "whoami",
+    "cat", "deluser", "dryrun", "genpass", "getuser", "help", "list", "load", "log", "save", "setuser",
+    "users", "whoami",
 ];
 
 const HELP: [&str; 29] = [

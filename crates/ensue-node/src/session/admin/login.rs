@@ -1,11 +1,11 @@
 //! Who somebody says to be, and whether that is so.
 //!
-//! A password is compared at once where that is cheap: the user takes any, or it was proven before, or only its SHA-256 is
-//! known. Otherwise it is an errand; a name that nobody has takes as long, so that the time does not tell.
+//! A password is compared at once where that is cheap: the user takes any, or it was proven before, or only its
+//! SHA-256 is known. Otherwise it is an errand; a name that nobody has takes as long, so that the time does not tell.
 
-use super::waiting::{Then, Waiting};
-use super::Access;
+use super::errand::{Then, Waiting};
 use crate::errand::Errand;
+use crate::session::access::Access;
 use crate::session::cx::Cx;
 use bytes::Bytes;
 use ensue_acl::{Context, Reason, Refusal, User, Verifier};
@@ -15,15 +15,15 @@ use std::sync::Arc;
 
 /// A user and a password that were given.
 #[derive(Clone)]
-pub(in crate::session) struct Login {
-    pub(in crate::session) user: Bytes,
-    pub(in crate::session) password: Bytes,
-    pub(in crate::session) after: After,
+pub(crate) struct Login {
+    pub(super) user: Bytes,
+    pub(super) password: Bytes,
+    pub(super) after: After,
 }
 
 /// What the session becomes besides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::session) enum After {
+pub(crate) enum After {
     /// Nothing: `AUTH`.
     Auth,
     /// It speaks this version, and may have a name: `HELLO`.
@@ -38,7 +38,7 @@ impl After {
 }
 
 /// What is known of a login.
-pub(in crate::session) enum Verdict {
+pub(crate) enum Verdict {
     Right(Arc<User>),
     Wrong,
     /// It takes an errand to know.
@@ -46,15 +46,24 @@ pub(in crate::session) enum Verdict {
 }
 
 impl Login {
-    pub(in crate::session) fn begin(self, cx: &mut Cx<'_>) -> Verdict {
+    /// What the session becomes when it is right.
+    pub(crate) fn into_after(self) -> After {
+        self.after
+    }
+
+    pub(crate) fn begin(self, cx: &mut Cx<'_>) -> Verdict {
         let access = &cx.core.access;
         let user = access.users().user(&self.user).filter(|user| user.is_on());
         let verifiers = match user {
-            Some(user) if user.is_nopass() || access.proven.knows(user, &self.password) => {
+            Some(user) if user.is_nopass() || access.is_proven(user, &self.password) => {
                 return Verdict::Right(Arc::clone(user));
             }
             Some(user) if !user.is_costly() => {
-                return if user.accepts(&self.password) { Verdict::Right(Arc::clone(user)) } else { Verdict::Wrong };
+                return if user.accepts(&self.password) {
+                    Verdict::Right(Arc::clone(user))
+                } else {
+                    Verdict::Wrong
+                };
             }
             Some(user) => user.verifiers().to_vec(),
             None if access.users().iter().any(|user| user.is_costly()) => vec![Verifier::decoy()],
@@ -65,15 +74,12 @@ impl Login {
     }
 
     /// Its password was compared with what its user had then.
-    pub(in crate::session) fn end(&self, access: &mut Access, is_right: bool) -> Option<Arc<User>> {
-        let user = access.users.user(&self.user).filter(|user| user.is_on() && is_right)?;
-        let user = Arc::clone(user);
-        access.proven.remember(&user, &self.password);
-        Some(user)
+    pub(crate) fn end(&self, access: &mut Access, is_right: bool) -> Option<Arc<User>> {
+        if is_right { access.on_proven(&self.user, &self.password) } else { None }
     }
 
     /// Notes that it was wrong; `line` is that of `CLIENT LIST`.
-    pub(in crate::session) fn refuse(&self, cx: &mut Cx<'_>, line: String) {
+    pub(crate) fn refuse(&self, cx: &mut Cx<'_>, line: String) {
         let refusal = Refusal {
             reason: Reason::Auth,
             context: Context::Toplevel,
@@ -85,5 +91,5 @@ impl Login {
     }
 }
 
-pub(in crate::session) const WRONG_PASSWORD: Reply =
+pub(crate) const WRONG_PASSWORD: Reply =
     Reply::error("WRONGPASS invalid username-password pair or user is disabled.");
