@@ -7,6 +7,7 @@ use super::tree::Tree;
 const BELOW_NODE: &[&str] = &[
     "ensue-types",
     "ensue-resp",
+    "ensue-rdb",
     "ensue-wire",
     "ensue-protocol",
     "ensue-store",
@@ -27,6 +28,7 @@ const NODE_AND_BELOW: &[&str] = &[
 const ARROWS: &[(&str, &[&str])] = &[
     ("ensue-types", &[]),
     ("ensue-resp", &["ensue-types"]),
+    ("ensue-rdb", &["ensue-types", "ensue-resp"]),
     ("ensue-wire", &["ensue-types"]),
     ("ensue-protocol", &["ensue-types"]),
     ("ensue-store", &["ensue-types"]),
