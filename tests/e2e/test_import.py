@@ -43,6 +43,8 @@ class RedisServer:
         try:
             with self.client() as client:
                 return client.ping()
+        except redis.AuthenticationError:
+            return True
         except redis.RedisError:
             return False
 
@@ -200,6 +202,19 @@ def of_redis(server):
     return all_contents(server.client)
 
 
+def without_counts(everything):
+    """Streams without how many entries groups have read: Redis' commands for its own replicas do not say it."""
+
+    def plain(value):
+        kind, deadline, content = value
+        if kind == b"stream":
+            kept, entries, groups = content
+            content = kept, entries, [(name, last, *rest) for name, last, _, *rest in groups]
+        return kind, deadline, content
+
+    return {database: {key: plain(value) for key, value in keys.items()} for database, keys in everything.items()}
+
+
 def assert_equal(found, expected):
     for database, keys in expected.items():
         assert sorted(found[database]) == sorted(keys), f"the keys of database {database}"
@@ -262,7 +277,7 @@ def test_an_append_only_file(target, start_redis):
     expected = of_redis(server)
     folder = server.directory / "appendonlydir"
     imported(target, "--aof", folder)
-    assert_equal(of_target(target), expected)
+    assert_equal(without_counts(of_target(target)), without_counts(expected))
     # Cut off amid the last command, as a crash leaves it.
     with target.client(1) as client:
         client.flushall()
@@ -342,7 +357,7 @@ def test_a_running_server_is_followed(target, start_redis, tmp_path, diskless):
         wait_until(lambda: "now following" in log.read_text() or process.poll() is not None, 40, "it follows")
         with server.client() as client:
             # A link that breaks is made again, and the stream continued.
-            wait_until(lambda: client.client_kill_filter(_type="replica"), 10, "the link is cut")
+            wait_until(lambda: client.client_kill_filter(_type="slave"), 10, "the link is cut")
             before = writer.count
             wait_until(lambda: writer.count > before + 500, 20, "it writes on")
             syncs = client.info("stats")
