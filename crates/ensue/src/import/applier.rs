@@ -27,7 +27,8 @@ pub(crate) struct Applier {
     databases: Databases,
     /// The one that was selected last.
     database: u64,
-    window: Vec<Words>,
+    /// Each with the keyspace that it is for.
+    window: Vec<(u8, Words)>,
     window_bytes: usize,
     transaction: Option<Vec<Words>>,
     /// Keyspaces that were selected.
@@ -92,9 +93,9 @@ impl Applier {
         if database == self.database {
             return Ok(());
         }
-        self.flush(target, state)?;
         if let Some(commands) = &mut self.transaction {
             let commands = std::mem::take(commands);
+            self.flush(target, state)?;
             self.execute(commands, target, state)?;
         }
         self.database = database;
@@ -123,12 +124,15 @@ impl Applier {
             commands.push(command);
             if commands.len() >= limits::MULTI_COMMANDS_MAX {
                 // Longer ones are no transaction of Ensue: their commands are applied as they come.
-                self.window.extend(self.transaction.take().unwrap_or_default());
+                for command in self.transaction.take().unwrap_or_default() {
+                    self.push(command, target, state)?;
+                }
             }
             return Ok(());
         }
+        let Some(keyspace) = self.keyspace(state, &command) else { return Ok(()) };
         self.window_bytes += command.iter().map(bytes::Bytes::len).sum::<usize>();
-        self.window.push(command);
+        self.window.push((keyspace, command));
         if self.window.len() >= WINDOW_COMMANDS || self.window_bytes >= WINDOW_BYTES {
             self.flush(target, state)?;
         }
@@ -139,13 +143,9 @@ impl Applier {
     pub(crate) fn flush(&mut self, target: &mut Target, state: &mut State) -> anyhow::Result<()> {
         self.window_bytes = 0;
         let commands = std::mem::take(&mut self.window);
-        if commands.is_empty() {
-            return Ok(());
-        }
-        let Some(keyspace) = self.keyspace(state, &commands[0]) else { return Ok(()) };
-        let replies = target.run(keyspace, &commands)?;
-        for (command, reply) in commands.iter().zip(&replies) {
-            judge(command, reply, keyspace, target, state)?;
+        let replies = target.run_each(&commands)?;
+        for ((keyspace, command), reply) in commands.iter().zip(&replies) {
+            judge(command, reply, *keyspace, target, state)?;
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Bytes of the stream that are read at once.
-const READ_BYTES: usize = 256 << 10;
+const READ_BYTES: usize = 64 << 10;
 const WAIT: Duration = Duration::from_millis(50);
 /// How often the source is asked how far it is.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -177,6 +177,7 @@ impl<'a> Follower<'a> {
         progress: &mut Progress,
     ) -> anyhow::Result<()> {
         loop {
+            self.lag.poll();
             let bytes = spool.read(self.read, READ_BYTES)?;
             if bytes.is_empty() {
                 self.finish_window(target, state, spool)?;
@@ -191,7 +192,6 @@ impl<'a> Follower<'a> {
                 self.apply(target, state)?;
                 self.finish_window(target, state, spool)?;
             }
-            self.lag.poll();
             if self.until.is_none() && self.args.stop_when_caught_up {
                 self.until = self.lag.newest();
             }

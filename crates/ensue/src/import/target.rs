@@ -51,12 +51,43 @@ impl Target {
     /// Runs commands in a keyspace, and returns an answer for each.
     pub(crate) fn run(&mut self, keyspace: u8, commands: &[Words]) -> anyhow::Result<Vec<Reply>> {
         if self.keyspace != Some(keyspace) {
-            let number = keyspace.to_string();
-            if let Reply::Error(words) = self.connection.call(&[b"SELECT", number.as_bytes()])? {
-                bail!("keyspace {keyspace} of the target: {words}");
-            }
-            self.keyspace = Some(keyspace);
+            let reply = self.windows(&[select(keyspace)])?;
+            self.selected(keyspace, reply.first())?;
         }
+        self.windows(commands)
+    }
+
+    /// Runs commands each in a keyspace of its own, in their order, and returns an answer for each.
+    pub(crate) fn run_each(&mut self, commands: &[(u8, Words)]) -> anyhow::Result<Vec<Reply>> {
+        let (mut all, mut is_select, mut current) = (Vec::new(), Vec::new(), self.keyspace);
+        for (keyspace, command) in commands {
+            if current != Some(*keyspace) {
+                current = Some(*keyspace);
+                all.push(select(*keyspace));
+                is_select.push(Some(*keyspace));
+            }
+            all.push(command.clone());
+            is_select.push(None);
+        }
+        let mut replies = Vec::with_capacity(commands.len());
+        for (reply, select) in self.windows(&all)?.into_iter().zip(is_select) {
+            match select {
+                Some(keyspace) => self.selected(keyspace, Some(&reply))?,
+                None => replies.push(reply),
+            }
+        }
+        Ok(replies)
+    }
+
+    fn selected(&mut self, keyspace: u8, reply: Option<&Reply>) -> anyhow::Result<()> {
+        if let Some(Reply::Error(words)) = reply {
+            bail!("keyspace {keyspace} of the target: {words}");
+        }
+        self.keyspace = Some(keyspace);
+        Ok(())
+    }
+
+    fn windows(&mut self, commands: &[Words]) -> anyhow::Result<Vec<Reply>> {
         let mut replies = Vec::with_capacity(commands.len());
         let mut rest = commands;
         while !rest.is_empty() {
@@ -85,4 +116,8 @@ impl Target {
         }
         Ok(replies)
     }
+}
+
+fn select(keyspace: u8) -> Words {
+    words!["SELECT", keyspace.to_string()]
 }
