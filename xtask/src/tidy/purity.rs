@@ -9,6 +9,7 @@ pub const PURE_CRATES: [&str; 9] = [
     "ensue-types",
     "ensue-resp",
     "ensue-acl",
+    "ensue-rdb",
     "ensue-wire",
     "ensue-protocol",
     "ensue-store",

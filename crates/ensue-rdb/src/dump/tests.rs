@@ -1,6 +1,7 @@
 //! Dumps as Redis makes them, and what is none.
 
 use super::*;
+use ensue_types::Score;
 
 fn b(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
@@ -81,12 +82,12 @@ fn layouts_of_redis_are_read() {
 fn what_is_no_dump_is_refused() {
     let good = write(&Value::List(vec![b("a"), b("b")]));
     for length in 0..good.len() {
-        assert_eq!(read(&good[..length]), Err(WRONG_CHECKSUM), "{length}");
+        assert_eq!(read(&good[..length]), Err(DumpError::Footer), "{length}");
     }
     let mut newer = good[..good.len() - 10].to_vec();
     newer.extend_from_slice(&[VERSION_MAX as u8 + 1, 0]);
     newer.extend_from_slice(&checksum(&newer).to_le_bytes());
-    assert_eq!(read(&newer), Err(WRONG_CHECKSUM));
+    assert_eq!(read(&newer), Err(DumpError::Footer));
     for body in [
         &b"\x63"[..],
         b"\x01\x00",
@@ -100,6 +101,6 @@ fn what_is_no_dump_is_refused() {
         b"\x0b\x08\x02\x00\x00\x00\x00\x00\x00\x00",
         b"\x05\x01\x01a\x00\x00\x00\x00\x00\x00\xf8\x7f",
     ] {
-        assert_eq!(read(&sealed(body)), Err(BAD_FORMAT), "{body:x?}");
+        assert_eq!(read(&sealed(body)), Err(DumpError::Value), "{body:x?}");
     }
 }
