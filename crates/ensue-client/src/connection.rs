@@ -6,7 +6,7 @@ use crate::stream::{Stream, Tls};
 use bytes::{Bytes, BytesMut};
 use ensue_resp::Decoder;
 use ensue_types::Reply;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
@@ -144,9 +144,12 @@ impl Connection {
             if let Some(reply) = self.decoder.next(&mut self.input)? {
                 return Ok(reply);
             }
-            match self.stream.read(&mut scratch)? {
-                0 => return Err(ClientError::Closed),
-                length => self.input.extend_from_slice(&scratch[..length]),
+            match self.stream.read(&mut scratch) {
+                Ok(0) => return Err(ClientError::Closed),
+                Ok(length) => self.input.extend_from_slice(&scratch[..length]),
+                // A signal came that somebody handles.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }

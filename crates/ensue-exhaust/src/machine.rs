@@ -126,7 +126,7 @@ impl Machine {
             Output::Trace(Trace::PartitionStopped { partition, reason }) => {
                 effects.stopped = Some(format!("{partition}: {reason}"));
             }
-            Output::Trace(_) | Output::Stopped | Output::Observed { .. } => {}
+            Output::Trace(_) | Output::Stopped | Output::Observed { .. } | Output::Errand { .. } => {}
         }
     }
 

@@ -104,6 +104,11 @@ impl Lone {
                 }
                 Output::Push { bytes, .. } => self.replies.extend_from_slice(&bytes),
                 Output::Disconnect { .. } => self.disconnected = true,
+                Output::Errand { session, number, errand } => {
+                    if let Ok(done) = errand.run(|bytes| bytes.fill(7)) {
+                        self.node.on_input(self.now(), Input::ErrandDone { session, number, done });
+                    }
+                }
                 Output::Send { .. } | Output::Trace(_) | Output::Stopped | Output::Observed { .. } => {}
             }
         }

@@ -1,4 +1,4 @@
-//! A token as a client shows it: any text, or one with the right checksum around any content, merged into a session.
+//! A token as a client shows it: any text, or one with the right seal around any content, merged into a session.
 
 use crate::client_port::started;
 use crate::cursor::Cursor;
@@ -22,19 +22,18 @@ pub fn run(data: &[u8]) {
     assert_eq!((lone.answered, lone.check_replies()), (4, 4), "a token keeps a session from being answered");
 }
 
-/// Version, keyspace, time and length as given or as they should be, then facts, then the right checksum.
+/// Version, keyspace, time and length as given or as they should be, of this cluster, then facts, then the right seal.
 fn sealed(cursor: &mut Cursor<'_>) -> Vec<u8> {
     let (version, keyspace) = (cursor.byte(), cursor.byte());
-    let mut bytes = vec![if version < 224 { 1 } else { version }, keyspace % 20];
+    let mut bytes = vec![if version < 224 { 2 } else { version }, keyspace % 20];
+    bytes.extend_from_slice(&1_u64.to_le_bytes());
     bytes.extend_from_slice(cursor.take(8));
-    bytes.resize(10, 0);
+    bytes.resize(18, 0);
     let causes = cursor.rest();
     bytes.extend_from_slice(&(causes.len() as u32).to_le_bytes());
     bytes.extend_from_slice(causes);
-    let sum = bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    bytes.extend_from_slice(&sum.to_le_bytes());
+    let seal = blake3::keyed_hash(&[0; 32], &bytes);
+    bytes.extend_from_slice(&seal.as_bytes()[..16]);
     let mut text = Vec::new();
     for chunk in bytes.chunks(3) {
         let mut group = [0; 3];

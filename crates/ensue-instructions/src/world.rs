@@ -194,7 +194,7 @@ impl Site {
                 }
                 Output::Send { envelope, .. } => self.sent.push_back(envelope),
                 Output::Push { .. } | Output::Disconnect { .. } | Output::Trace(_) => {}
-                Output::Stopped | Output::Observed { .. } => {}
+                Output::Stopped | Output::Observed { .. } | Output::Errand { .. } => {}
             }
         }
     }

@@ -4,6 +4,7 @@
 
 use crate::handlers::Handler;
 use crate::homes::Home;
+use ensue_acl::Users;
 use ensue_branch::Collection;
 use ensue_protocol::Registry;
 use ensue_store::row::LARGE;
@@ -203,6 +204,17 @@ pub const POLICIES: [&str; 8] = [
     "noeviction",
 ];
 
+/// A key by which tokens are known as those of a cluster.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct TokenKey(pub [u8; 32]);
+
+/// Not the key: what is printed for debugging ends in logs.
+impl fmt::Debug for TokenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenKey(..)")
+    }
+}
+
 /// Everything a core's node needs to know.
 #[derive(Clone)]
 pub struct NodeConfig {
@@ -220,8 +232,13 @@ pub struct NodeConfig {
     pub homes: Vec<Home>,
     /// Keyspaces whose keys with a home are read there, too.
     pub home_reads: Vec<KeyspaceId>,
+    /// What seals tokens, the first one, and what they may be sealed with; the same in the whole cluster.
+    pub token_keys: Vec<TokenKey>,
     pub append_fsync: AppendFsync,
-    pub password: Option<String>,
+    /// Who may do what.
+    pub users: Users,
+    /// There is a file of users, which a session can have read and written.
+    pub has_users_file: bool,
     /// Cores of this node, which share its memory.
     pub node_cores: u16,
     /// Bytes of rows that this core's partitions may hold before local writes are refused; 0 is no bound.
@@ -262,8 +279,10 @@ impl NodeConfig {
             handlers: Vec::new(),
             homes: Vec::new(),
             home_reads: Vec::new(),
+            token_keys: Vec::new(),
             append_fsync: AppendFsync::default(),
-            password: None,
+            users: Users::new(),
+            has_users_file: false,
             node_cores: 1,
             maxmemory: 0,
             maxmemory_policy: "noeviction".into(),

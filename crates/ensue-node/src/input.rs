@@ -1,6 +1,7 @@
 //! Everything that can happen to a node, as one closed enum.
 
 use crate::cpu::CpuReport;
+use crate::errand::ErrandDone;
 use crate::links::LinkReport;
 use crate::memory::MemoryReport;
 use crate::observation::Scope;
@@ -51,6 +52,12 @@ pub enum Input {
     Observe {
         session: SessionId,
         scope: Scope,
+    },
+    /// What came of an `Output::Errand`, with its number.
+    ErrandDone {
+        session: SessionId,
+        number: u64,
+        done: ErrandDone,
     },
     /// From another core, node or datacenter.
     Message(Envelope),

@@ -7,6 +7,7 @@ mod admission;
 mod command;
 pub mod config;
 mod cpu;
+pub mod errand;
 mod evaluate;
 pub mod handlers;
 pub mod homes;
@@ -27,10 +28,12 @@ mod view;
 
 pub use config::POLICIES;
 pub use config::{
-    AppendFsync, BranchingOptions, DatacenterTopology, FirstStart, NodeConfig, Topology, Tuning,
+    AppendFsync, BranchingOptions, DatacenterTopology, FirstStart, NodeConfig, TokenKey, Topology, Tuning,
 };
 pub use cpu::CpuReport;
+pub use ensue_acl as acl;
 pub use ensue_branch::Collection;
+pub use errand::{Errand, ErrandDone};
 pub use handlers::{Handler, HandlerRefused, HandlerWarning, LuaHandler};
 pub use homes::Home;
 pub use input::{Dropped, Input};

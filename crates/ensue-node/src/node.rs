@@ -107,6 +107,9 @@ impl Node {
             Input::ClientEnded { session } => self.sessions.on_ended(now, session),
             Input::ClientGone { session } => self.sessions.on_gone(now, session),
             Input::Observe { session, scope } => self.sessions.on_observe(now, session, scope),
+            Input::ErrandDone { session, number, done } => {
+                self.sessions.on_errand_done(now, session, number, done);
+            }
             Input::Message(envelope) => self.admit(envelope),
             Input::LinkUp { datacenter, core } => self.on_link_up(now, datacenter, core),
             Input::LinkDown { datacenter, core } => self.on_link_down(now, datacenter, core),
@@ -238,6 +241,9 @@ impl Node {
                 }
                 SessionOutput::Observed { session, observation } => {
                     self.outputs.push_back(Output::Observed { session, observation });
+                }
+                SessionOutput::Errand { session, number, errand } => {
+                    self.outputs.push_back(Output::Errand { session, number, errand });
                 }
                 SessionOutput::Trace(trace) => self.outputs.push_back(Output::Trace(trace)),
                 SessionOutput::Send(envelope) => self.route(envelope),

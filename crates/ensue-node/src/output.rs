@@ -1,5 +1,6 @@
 //! Everything a node can ask of its surroundings, as one closed enum. The order of outputs is the order of effects.
 
+use crate::errand::Errand;
 use crate::observation::Observation;
 use bytes::Bytes;
 use ensue_store::disk::DiskOp;
@@ -25,6 +26,8 @@ pub enum Output {
     Stopped,
     /// What a client subscribes to: bytes that answer no command.
     Push { session: SessionId, bytes: Bytes },
+    /// Something to be done for a session, whenever that is; `Input::ErrandDone` follows, with this number.
+    Errand { session: SessionId, number: u64, errand: Errand },
     /// The answer to an `Input::Observe`.
     Observed { session: SessionId, observation: Box<Observation> },
 }

@@ -12,6 +12,7 @@
 //!   Each takes what it needs as arguments (`cx`), returns what it comes to (`step`), and names no other.
 //! - On an answer: it belongs to the present exchange of its session, by its sequence, or it is dropped (`exchange`).
 
+mod access;
 mod admin;
 mod begin;
 mod called;
@@ -22,7 +23,6 @@ mod connection;
 mod contexts;
 mod core_state;
 mod cx;
-mod denials;
 mod exchange;
 mod failure;
 mod home_requests;
@@ -49,6 +49,7 @@ mod turn;
 mod write_marks;
 
 use crate::cpu::CpuReport;
+use crate::errand::ErrandDone;
 use crate::links::LinkReport;
 use crate::memory::MemoryReport;
 use crate::observation::Scope;
@@ -110,16 +111,17 @@ impl Sessions {
         local_address: String,
     ) {
         let keyspaces = self.core.protocols.len();
-        let authenticated = self.core.config.password.is_none();
+        let user = self.core.access.newcomer();
         let addresses = [address, local_address];
-        let fresh = Session::new(now, session, addresses, keyspaces, authenticated);
+        let fresh = Session::new(now, session, addresses, keyspaces, user);
         self.core.on_connected(session);
         self.sessions.insert(session, Box::new(fresh));
     }
 
     /// Somebody who is no client wants to see metrics: a session of its own asks for them, once.
     pub(crate) fn on_observe(&mut self, now: Now, id: SessionId, scope: Scope) {
-        let mut observer = Session::of_an_observer(now, id, self.core.protocols.len());
+        let everything = self.core.access.everything();
+        let mut observer = Session::of_an_observer(now, id, self.core.protocols.len(), everything);
         let Session { contexts, requests, parts } = &mut observer;
         let mut cx = Cx { now, core: &mut self.core, contexts, requests };
         if let Step::Waits(query) = ClusterQuery::begin(&mut cx, Purpose::Observation(scope)) {
@@ -128,8 +130,14 @@ impl Sessions {
         }
     }
 
+    /// What a session had somebody else do is done.
+    pub(crate) fn on_errand_done(&mut self, now: Now, session: SessionId, number: u64, done: ErrandDone) {
+        self.with(now, session, |turn| turn::users::on_errand_done(turn, number, done));
+    }
+
     /// A turn, and commands in the order of the client, who waits for no more answers than the listener lets it.
-    pub(crate) fn on_commands(&mut self, now: Now, session: SessionId, commands: Vec<Args>) {
+    pub(crate) fn on_commands(&mut self, now: Now, session: SessionId, mut commands: Vec<Args>) {
+        access::scripts::defuse(&mut commands);
         self.with(now, session, |turn| turn.on_commands(commands));
     }
 
@@ -260,7 +268,9 @@ impl Sessions {
                 let HomeRequest { keyspace, context, transaction, commands, .. } = request;
                 let protocol = self.core.protocol(keyspace);
                 let past = (keyspace, context);
-                let session = Session::of_a_request(now, id, self.core.protocols.len(), protocol, past);
+                let everything = self.core.access.everything();
+                let session =
+                    Session::of_a_request(now, id, self.core.protocols.len(), protocol, past, everything);
                 self.sessions.insert(id, Box::new(session));
                 return self.with(now, id, |turn| turn.on_home_request(transaction, commands));
             }
@@ -473,6 +483,15 @@ impl Sessions {
                 let how = Interruption::Unblock { with_error };
                 self.with(now, id, |turn| is_blocked = turn.interrupt(how));
                 Reply::Integer(i64::from(is_blocked))
+            }
+            Err(OfSessions::Users) => {
+                let (users, channels) = (self.core.access.users(), &self.core.channels);
+                let is_over = |id: &SessionId| self.sessions[id].has_lost_its_user(users, channels);
+                let over: Vec<SessionId> = self.in_order().into_iter().filter(is_over).collect();
+                for id in over {
+                    self.with(now, id, |turn| turn.close());
+                }
+                Reply::OK
             }
             Err(OfSessions::Kill(asker, kill)) => {
                 let is_meant = |id: &SessionId| {

@@ -4,12 +4,14 @@
 //! of its own: the session to route, `COMMAND` to describe, the documentation to say what two datacenters converge
 //! to. It does not read options, and does not evaluate anything.
 
+mod access;
 mod table;
 
 use crate::{CommandError, number};
 use bytes::Bytes;
 use std::ops::{BitOr, Range};
 
+pub use access::{Access, SortOption, first_access, key_accesses, key_places, unplaced_keys};
 pub use table::TABLE;
 
 /// One row: everything that is known of a command without reading its arguments.
@@ -132,6 +134,11 @@ impl Flags {
         Flags(self.0 | other.0)
     }
 
+    /// The properties that the other set has not.
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+
     /// The names that `COMMAND INFO` shows, in the order of Redis.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         FLAG_NAMES.iter().filter(move |(flag, _)| self.contains(*flag)).map(|(_, name)| *name)
@@ -178,14 +185,29 @@ impl CommandSpec {
         self.subcommands.iter().find(|known| known.as_bytes().eq_ignore_ascii_case(word)).copied()
     }
 
+    /// Whether it is described by its subcommands: without one it is no command.
+    pub fn is_container(&self) -> bool {
+        !self.subcommands.is_empty() && self.arity <= -2
+    }
+
+    /// The name of a subcommand as Redis writes it, as in `config|get`.
+    pub fn full_name(&self, subcommand: &str) -> String {
+        format!("{}|{subcommand}", self.name)
+    }
+
     /// Whether it may change data, or is executed as what does: a script is, whatever it is going to do.
     pub fn is_write(&self) -> bool {
         self.flags.contains(Flags::WRITE) || self.route == Route::Script
     }
 }
 
+/// The byte before the name of a command that says in its last argument what its user may do. It is for nodes among
+/// themselves: a session lets no client send it.
+pub const AS_USER: u8 = 1;
+
 /// The row of a command, by its name in any case.
 pub fn lookup(name: &[u8]) -> Option<&'static CommandSpec> {
+    let name = name.strip_prefix(&[AS_USER]).unwrap_or(name);
     if name.len() > PACKED_BYTES {
         return TABLE.iter().find(|spec| spec.name.as_bytes().eq_ignore_ascii_case(name));
     }
@@ -207,71 +229,64 @@ pub fn check_arity(spec: &CommandSpec, count: usize) -> bool {
     if spec.arity >= 0 { count == expected } else { count >= expected }
 }
 
-/// The keys of a command, in the order in which they stand.
+/// The keys of a command, in the order in which they stand; [`key_places`] tells where.
 pub fn keys<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> + use<'a> {
     let (first, last) = key_range(spec, args.len());
     let step = usize::from(spec.step.unsigned_abs()).max(1);
-    let counted = counted_keys(spec, args).or_else(|| keys_of_streams(spec, args)).unwrap_or(&[]);
     let placed = args.get(first..=last).unwrap_or(&[]).iter().step_by(step);
-    placed.chain(counted).chain(keys_behind(spec, args))
+    placed.chain(&args[listed_keys(spec, args)]).chain(places_behind(spec, args).map(|place| &args[place]))
 }
 
-/// The keys that stand behind words; none, mostly, without a look at the arguments.
-fn keys_behind<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> + use<'a> {
+/// Where the keys stand that are counted, or behind the word `STREAMS`; an empty range if there are none.
+fn listed_keys(spec: &CommandSpec, args: &[Bytes]) -> Range<usize> {
+    counted_keys(spec, args).or_else(|| keys_of_streams(spec, args)).unwrap_or(0..0)
+}
+
+/// Where keys stand behind words; nowhere, mostly, without a look at the arguments.
+fn places_behind<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> impl Iterator<Item = usize> + use<'a> {
     let words = spec.keys_behind;
     let is_sort = spec.name == "sort";
     let target = if is_sort { sort_target(args) } else { None };
     let args = if words.is_empty() || is_sort { &[] } else { args };
-    let is_behind = |pair: &&[Bytes]| words.iter().any(|word| pair[0].eq_ignore_ascii_case(word.as_bytes()));
-    target.into_iter().chain(args.windows(2).filter(move |pair| is_behind(pair)).map(|pair| &pair[1]))
+    let is_behind = |pair: &[Bytes]| words.iter().any(|word| pair[0].eq_ignore_ascii_case(word.as_bytes()));
+    let behind = args.windows(2).enumerate().filter(move |(_, pair)| is_behind(pair));
+    target.into_iter().chain(behind.map(|(place, _)| place + 1))
 }
 
-/// Where `SORT` stores what it has sorted: the last key that it is told.
-fn sort_target(args: &[Bytes]) -> Option<&Bytes> {
-    let (mut target, mut rest) = (None, args.get(2..).unwrap_or_default());
-    while let [word, others @ ..] = rest {
-        let skipped = match word.to_ascii_lowercase().as_slice() {
-            b"limit" => 2,
-            b"by" | b"get" => 1,
-            b"store" => {
-                target = others.first();
-                1
-            }
-            _ => 0,
-        };
-        rest = others.get(skipped..).unwrap_or_default();
-    }
-    target
+/// Where the key stands in which `SORT` stores what it has sorted: the last one that it is told.
+fn sort_target(args: &[Bytes]) -> Option<usize> {
+    let stored = access::sort_options(args).filter(|(option, _)| *option == SortOption::Store);
+    stored.map(|(_, place)| place).last()
 }
 
-/// The keys behind their number, if there are so many.
-fn counted_keys<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> Option<&'a [Bytes]> {
+/// The places of the keys behind their number, if there are so many.
+fn counted_keys(spec: &CommandSpec, args: &[Bytes]) -> Option<Range<usize>> {
     let place = usize::from(spec.counted_keys);
     if place == 0 {
         return None;
     }
     let count = usize::try_from(crate::number::parse_i64(args.get(place)?)?).ok()?;
-    args[place + 1..].get(..count)
+    let first = place + 1;
+    (count <= args.len() - first).then(|| first..first + count)
 }
 
-/// The keys behind the word `STREAMS`, which are half of what follows it.
-fn keys_of_streams<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> Option<&'a [Bytes]> {
+/// The places of the keys behind the word `STREAMS`, which are half of what follows it.
+fn keys_of_streams(spec: &CommandSpec, args: &[Bytes]) -> Option<Range<usize>> {
+    const SKIPPED: [(&str, usize); 4] = [("block", 2), ("count", 2), ("group", 3), ("noack", 1)];
     if !spec.keys_of_streams {
         return None;
     }
     let mut place = 1;
     loop {
-        let skipped = match args.get(place)?.to_ascii_lowercase().as_slice() {
-            b"streams" => break,
-            b"block" | b"count" => 2,
-            b"group" => 3,
-            b"noack" => 1,
-            _ => return None,
-        };
-        place += skipped;
+        let word = args.get(place)?;
+        if word.eq_ignore_ascii_case(b"streams") {
+            break;
+        }
+        place += SKIPPED.iter().find(|(known, _)| word.eq_ignore_ascii_case(known.as_bytes()))?.1;
     }
-    let named = &args[place + 1..];
-    (named.len() % 2 == 0).then(|| &named[..named.len() / 2])
+    let first = place + 1;
+    let count = args.len() - first;
+    (count % 2 == 0).then(|| first..first + count / 2)
 }
 
 /// For patterns behind `BY` and `GET` of `SORT`, what tells where the keys are that they make: a hash tag before the

@@ -4,10 +4,13 @@
 //! such as the arguments of each option, is left out, which clients expect of older servers. It promises the same
 //! order everywhere: that of the table.
 
-use crate::command::{self, CommandSpec, Flags, Route, TABLE};
+use crate::category::{of_command, of_spec};
+use crate::command::{self, Access, CommandSpec, Flags, Route, TABLE};
 use crate::{Combine, CommandError, glob};
 use bytes::Bytes;
 use ensue_types::Reply;
+
+pub use crate::category::{CATEGORIES, of_category};
 
 /// Answers `COMMAND` and its subcommands; the first argument is the name itself.
 pub fn command(args: &[Bytes]) -> Reply {
@@ -57,7 +60,7 @@ pub fn docs(names: &[Bytes]) -> Reply {
     let entries = names.iter().filter_map(|name| find(name)).map(|found| match found {
         Found::Command(spec) => (text(spec.name), document(spec)),
         Found::Subcommand(spec, subcommand) => {
-            (text(full_name(spec, subcommand)), document_subcommand(spec, subcommand))
+            (text(spec.full_name(subcommand)), document_subcommand(spec, subcommand))
         }
     });
     Reply::Map(entries.collect())
@@ -88,12 +91,13 @@ pub fn list(filter: &[Bytes]) -> Result<Reply, CommandError> {
     };
     let mut names = Vec::new();
     for spec in &TABLE {
-        if accepts(spec.name, &own_categories(spec)) {
+        if accepts(spec.name, &of_command(spec)) {
             names.push(text(spec.name));
         }
-        let subcommands = spec.subcommands.iter().map(|name| full_name(spec, name));
-        let accepted = subcommands.filter(|name| accepts(name, &categories(spec)));
-        names.extend(accepted.map(text));
+        let accepted =
+            |subcommand: &&str| accepts(&spec.full_name(subcommand), &of_spec(spec, Some(subcommand)));
+        let subcommands = spec.subcommands.iter().filter(|subcommand| accepted(subcommand));
+        names.extend(subcommands.map(|subcommand| text(spec.full_name(subcommand))));
     }
     Ok(Reply::Array(names))
 }
@@ -107,10 +111,10 @@ pub fn get_keys(args: &[Bytes]) -> Result<Reply, CommandError> {
 /// `COMMAND GETKEYSANDFLAGS`: the same, and what the command does with them.
 pub fn get_keys_and_flags(args: &[Bytes]) -> Result<Reply, CommandError> {
     let spec = spec_of_keys(args)?;
-    let entry = |(place, key): (usize, &Bytes)| {
-        Reply::Array(vec![Reply::Bulk(key.clone()), words(flags_of_key(spec, place))])
+    let entry = |(place, access): (usize, Access)| {
+        Reply::Array(vec![Reply::Bulk(args[place].clone()), words(access.names())])
     };
-    Ok(Reply::Array(command::keys(spec, args).enumerate().map(entry).collect()))
+    Ok(Reply::Array(command::key_accesses(spec, args).map(entry).collect()))
 }
 
 /// The row of a whole command that has keys.
@@ -162,7 +166,7 @@ fn find(name: &[u8]) -> Option<Found> {
 /// The ten elements of a row.
 fn describe(spec: &'static CommandSpec) -> Reply {
     let subcommands = spec.subcommands.iter().map(|name| describe_subcommand(spec, name));
-    let flags = if is_container(spec) { Flags::NONE } else { spec.flags };
+    let flags = if spec.is_container() { Flags::NONE } else { spec.flags };
     Reply::Array(vec![
         text(spec.name),
         Reply::Integer(i64::from(spec.arity)),
@@ -170,31 +174,22 @@ fn describe(spec: &'static CommandSpec) -> Reply {
         Reply::Integer(i64::from(spec.first_key)),
         Reply::Integer(i64::from(spec.last_key)),
         Reply::Integer(i64::from(spec.step)),
-        words(own_categories(spec)),
+        words(of_command(spec)),
         Reply::Set(tips(spec).iter().map(|tip| text(*tip)).collect()),
         Reply::Set(key_specs(spec)),
         Reply::Array(subcommands.collect()),
     ])
 }
 
-/// Whether it is described by its subcommands, and has no flag and only one category of its own.
-fn is_container(spec: &CommandSpec) -> bool {
-    !spec.subcommands.is_empty() && spec.arity <= -2
-}
-
-fn own_categories(spec: &CommandSpec) -> Vec<&'static str> {
-    if is_container(spec) { vec!["@slow"] } else { categories(spec) }
-}
-
 fn describe_subcommand(spec: &CommandSpec, subcommand: &str) -> Reply {
     Reply::Array(vec![
-        text(full_name(spec, subcommand)),
+        text(spec.full_name(subcommand)),
         Reply::Integer(SUBCOMMAND_ARITY),
         words(spec.flags.names()),
         Reply::Integer(0),
         Reply::Integer(0),
         Reply::Integer(0),
-        words(categories(spec)),
+        words(of_spec(spec, Some(subcommand))),
         Reply::Set(Vec::new()),
         Reply::Set(Vec::new()),
         Reply::Array(Vec::new()),
@@ -209,10 +204,8 @@ fn document(spec: &CommandSpec) -> Reply {
         (text("concurrency"), text(spec.concurrency)),
     ];
     if !spec.subcommands.is_empty() {
-        let subcommands = spec
-            .subcommands
-            .iter()
-            .map(|name| (text(full_name(spec, name)), document_subcommand(spec, name)));
+        let subcommands =
+            spec.subcommands.iter().map(|name| (text(spec.full_name(name)), document_subcommand(spec, name)));
         entries.push((text("subcommands"), Reply::Map(subcommands.collect())));
     }
     Reply::Map(entries)
@@ -226,78 +219,6 @@ fn document_subcommand(spec: &CommandSpec, subcommand: &str) -> Reply {
         (text("group"), text(spec.group)),
     ])
 }
-
-/// The categories that access rules name, in the order of Redis.
-fn categories(spec: &CommandSpec) -> Vec<&'static str> {
-    let flags = spec.flags;
-    let (admin, is_script) = (flags.contains(Flags::ADMIN), spec.route == Route::Script);
-    let all = [
-        (spec.group == "generic" || spec.route == Route::Everywhere, "@keyspace"),
-        (flags.contains(Flags::READONLY) && !is_script, "@read"),
-        (flags.contains(Flags::WRITE), "@write"),
-        (spec.group == "set", "@set"),
-        (spec.group == "sorted-set", "@sortedset"),
-        (spec.group == "geo", "@geo"),
-        (spec.group == "list", "@list"),
-        (spec.group == "stream", "@stream"),
-        (spec.group == "hash", "@hash"),
-        (spec.group == "string", "@string"),
-        (spec.group == "bitmap", "@bitmap"),
-        (spec.group == "hyperloglog", "@hyperloglog"),
-        (spec.group == "pubsub", "@pubsub"),
-        (admin, "@admin"),
-        (flags.contains(Flags::FAST), "@fast"),
-        (!flags.contains(Flags::FAST), "@slow"),
-        (flags.contains(Flags::BLOCKING), "@blocking"),
-        (admin || flags.contains(Flags::DANGEROUS), "@dangerous"),
-        (spec.group == "connection" || spec.name == "command", "@connection"),
-        (spec.group == "transactions", "@transaction"),
-        (spec.group == "scripting", "@scripting"),
-    ];
-    all.iter().filter(|(applies, _)| *applies).map(|(_, name)| *name).collect()
-}
-
-/// The commands of a category, named with its sign or without; nothing if there is no such category.
-pub fn of_category(category: &[u8]) -> Option<Vec<String>> {
-    let category = category.to_ascii_lowercase();
-    let is_meant = |name: &str| name.as_bytes()[1..] == category[..];
-    if !CATEGORIES.iter().any(|name| is_meant(name)) {
-        return None;
-    }
-    let mut names = Vec::new();
-    for spec in TABLE.iter().filter(|spec| categories(spec).into_iter().any(is_meant)) {
-        match is_container(spec) {
-            true => names.extend(spec.subcommands.iter().map(|subcommand| full_name(spec, subcommand))),
-            false => names.push(spec.name.to_owned()),
-        }
-    }
-    Some(names)
-}
-
-/// All categories, in the order of Redis.
-pub const CATEGORIES: [&str; 21] = [
-    "@keyspace",
-    "@read",
-    "@write",
-    "@set",
-    "@sortedset",
-    "@list",
-    "@hash",
-    "@string",
-    "@bitmap",
-    "@hyperloglog",
-    "@geo",
-    "@stream",
-    "@pubsub",
-    "@admin",
-    "@fast",
-    "@slow",
-    "@blocking",
-    "@dangerous",
-    "@connection",
-    "@transaction",
-    "@scripting",
-];
 
 /// What a client that routes by itself should know.
 fn tips(spec: &CommandSpec) -> &'static [&'static str] {
@@ -328,7 +249,7 @@ fn key_specs(spec: &CommandSpec) -> Vec<Reply> {
         let counted = [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)];
         let counted = map(counted.map(|(name, value)| (name, Reply::Integer(value))));
         return vec![map([
-            ("flags", words(key_flags(spec))),
+            ("flags", words(command::first_access(spec).names())),
             ("begin_search", map([("type", text("index")), ("spec", begin)])),
             ("find_keys", map([("type", text("keynum")), ("spec", counted)])),
         ])];
@@ -344,33 +265,10 @@ fn key_specs(spec: &CommandSpec) -> Vec<Reply> {
         ("limit", Reply::Integer(0)),
     ]);
     vec![map([
-        ("flags", words(key_flags(spec))),
+        ("flags", words(command::first_access(spec).names())),
         ("begin_search", map([("type", text("index")), ("spec", begin)])),
         ("find_keys", map([("type", text("range")), ("spec", range)])),
     ])]
-}
-
-/// The same of one key of several, by its place.
-fn flags_of_key(spec: &CommandSpec, place: usize) -> Vec<&'static str> {
-    match (spec.name, place) {
-        ("lmove" | "blmove" | "rpoplpush" | "brpoplpush", 0) => vec!["RW", "access", "delete"],
-        ("lmove" | "blmove" | "rpoplpush" | "brpoplpush", _) => vec!["RW", "insert"],
-        ("sort", 0) => vec!["RO", "access"],
-        ("sort", _) => vec!["OW", "update"],
-        _ => key_flags(spec).to_vec(),
-    }
-}
-
-fn key_flags(spec: &CommandSpec) -> [&'static str; 2] {
-    match spec.name {
-        "set" | "setex" | "psetex" | "mset" => ["OW", "update"],
-        _ if spec.flags.contains(Flags::READONLY) => ["RO", "access"],
-        _ => ["RW", "update"],
-    }
-}
-
-fn full_name(spec: &CommandSpec, subcommand: &str) -> String {
-    format!("{}|{}", spec.name, subcommand)
 }
 
 fn text(words: impl Into<Bytes>) -> Reply {

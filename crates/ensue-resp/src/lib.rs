@@ -5,6 +5,7 @@
 //! and no bytes make it panic. It deliberately opens no socket, reads no clock, and knows no store: it decides what a
 //! command says and never what it does.
 
+pub mod category;
 pub mod command;
 pub mod decode;
 pub mod describe;
@@ -16,7 +17,8 @@ pub mod parse;
 pub mod request;
 
 pub use command::{
-    Combine, CommandSpec, Flags, Route, TABLE, check_arity, key_patterns, keys, lookup, script_keys,
+    AS_USER, Access, Combine, CommandSpec, Flags, Route, SortOption, TABLE, check_arity, key_accesses,
+    key_patterns, key_places, keys, lookup, script_keys, unplaced_keys,
 };
 pub use decode::{Decoder, decode};
 pub use encode::{ProtocolVersion, encode};

@@ -11,6 +11,7 @@ use crate::descriptors::{self, TooFew};
 use crate::directory::{Directory, DirectoryError};
 use crate::disk::Disk;
 use crate::disk::syncer::Syncer;
+use crate::errands::Errands;
 use crate::inbox::{Inbox, Mail};
 use crate::listener::{Admittance, Door, Listener};
 use crate::log;
@@ -21,7 +22,9 @@ use crate::secret::{self, SecretError};
 use crate::settings;
 use crate::shaper::Shaper;
 use crate::tls::{Certificates, TlsError};
-use ensue_node::{BranchingOptions, MemoryReport, Node, NodeConfig, Tuning};
+use crate::users::{self, UsersError};
+use ensue_node::acl::Users;
+use ensue_node::{BranchingOptions, MemoryReport, Node, NodeConfig, TokenKey, Tuning};
 use ensue_types::{Breaking, CoreId, Rule};
 use ensue_wire::{
     CoreName, FLAG_SECRET, Hello, Identity, Keys, NONCE_BYTES, SETTINGS_BYTES_MAX, Settings,
@@ -113,6 +116,8 @@ pub enum StartError {
     Secret(#[from] SecretError),
     #[error(transparent)]
     Tls(#[from] TlsError),
+    #[error(transparent)]
+    Users(#[from] UsersError),
     #[error(
         "the settings that peers compare have {bytes} bytes, {SETTINGS_BYTES_MAX} at most: `keyspace N conflicts` lines are too long"
     )]
@@ -151,8 +156,11 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     }
     let keys = keys(config, &cluster)?;
     let certificates = Certificates::read(config)?;
+    let users = users::read(config)?;
+    let is_open = users.default_user().is_on() && users.default_user().is_nopass();
+    let errands = Errands::start(config.aclfile.clone())?;
     let directory = Directory::open(&config.dir, &cluster, &settings)?;
-    let mut listener = Some(client_listener(config, certificates.as_ref())?);
+    let mut listener = Some(client_listener(config, certificates.as_ref(), is_open)?);
     let metrics = metrics::listen(config).map_err(|(address, error)| StartError::Listen {
         whom: "metrics",
         address,
@@ -171,13 +179,14 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     for (index, poll) in polls.into_iter().enumerate() {
         let core = CoreId(cluster.own_node().first_core + index as u16);
         let name = CoreName { datacenter: cluster.own, core };
-        let node = Node::new(node_config(config, &cluster, core, machine), machine.clock.now())?;
+        let given = (users.clone(), token_keys(config)?);
+        let node = Node::new(node_config(config, &cluster, core, machine, given), machine.clock.now())?;
         pumps.push(Pump {
             name,
             node,
             clock: machine.clock,
             poll,
-            clients: Clients::new(config.requirepass.is_some(), config.timeout_s, config.subscriber_limit),
+            clients: Clients::new(!is_open, config.timeout_s, config.subscriber_limit),
             peers: peers(
                 config,
                 &cluster,
@@ -186,6 +195,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
                 &inboxes[index],
             )?,
             disk: disk(&directory, name, &inboxes[index])?,
+            errands: errands.clone(),
             memory: machine.memory.filter(|_| index == 0),
             listener: listener.take(),
             inboxes: inboxes.clone(),
@@ -224,7 +234,12 @@ fn end_process(reason: std::fmt::Arguments<'_>) -> ! {
     std::process::abort()
 }
 
-fn client_listener(config: &Config, certificates: Option<&Certificates>) -> Result<Listener, StartError> {
+/// `is_open`: nobody needs a password.
+fn client_listener(
+    config: &Config,
+    certificates: Option<&Certificates>,
+    is_open: bool,
+) -> Result<Listener, StartError> {
     let mut doors = Vec::new();
     if config.port != 0 {
         let sockets = listen(config, config.port)?;
@@ -236,7 +251,7 @@ fn client_listener(config: &Config, certificates: Option<&Certificates>) -> Resu
     }
     let admittance = Admittance {
         clients_max: config.maxclients,
-        loopback_only: config.protected_mode && config.requirepass.is_none(),
+        loopback_only: config.protected_mode && is_open,
         keepalive_s: config.tcp_keepalive_s,
     };
     Ok(Listener::new(doors, admittance))
@@ -356,7 +371,18 @@ fn disk(directory: &Directory, core: CoreName, inbox: &Arc<Inbox>) -> io::Result
     Ok(Disk::new(directory.path().into(), syncer))
 }
 
-fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machine) -> NodeConfig {
+/// What seals tokens, from the file of the secret.
+fn token_keys(config: &Config) -> Result<Vec<TokenKey>, SecretError> {
+    config.cluster_secret.as_ref().map_or(Ok(Vec::new()), |path| secret::token_keys(path))
+}
+
+fn node_config(
+    config: &Config,
+    cluster: &Cluster,
+    core: CoreId,
+    machine: &Machine,
+    (users, token_keys): (Users, Vec<TokenKey>),
+) -> NodeConfig {
     NodeConfig {
         cluster: u128::from_le_bytes(cluster_hash(&cluster.name)),
         homes: config.homes(&cluster.topology()),
@@ -367,7 +393,9 @@ fn node_config(config: &Config, cluster: &Cluster, core: CoreId, machine: &Machi
         protocols: config.protocols.clone(),
         handlers: config.handlers.iter().map(|named| named.handler.clone()).collect(),
         append_fsync: config.appendfsync,
-        password: config.requirepass.clone(),
+        users,
+        token_keys,
+        has_users_file: config.aclfile.is_some(),
         maxmemory_policy: config.maxmemory_policy.clone(),
         node_cores: cluster.own_node().cores,
         maxmemory: config.maxmemory.div_ceil(u64::from(cluster.own_node().cores)),

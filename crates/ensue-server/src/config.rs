@@ -76,6 +76,9 @@ pub struct Config {
     pub metrics_unauthenticated: bool,
     pub tls: TlsOptions,
     pub requirepass: Option<String>,
+    /// What `user` lines say, without the word.
+    pub users: Vec<String>,
+    pub aclfile: Option<PathBuf>,
     /// Who may send `DEBUG`: `no` (nobody), `local` (this machine) or `yes`.
     pub enable_debug_command: String,
     pub maxclients: usize,
@@ -165,6 +168,8 @@ impl Default for Config {
             metrics_unauthenticated: false,
             tls: TlsOptions::default(),
             requirepass: None,
+            users: Vec::new(),
+            aclfile: None,
             enable_debug_command: "no".into(),
             maxclients: 10_000,
             timeout_s: 0,

@@ -7,7 +7,8 @@ use crate::disk::syncer::SyncDone;
 use crate::listener::Guest;
 use crate::metrics::Question;
 use crate::peers::Resolved;
-use ensue_types::PartitionId;
+use ensue_node::ErrandDone;
+use ensue_types::{PartitionId, SessionId};
 use ensue_wire::Envelope;
 use mailbox::Mailbox;
 use mio::Waker;
@@ -30,6 +31,12 @@ pub(crate) enum Mail {
     /// The address of a peer was looked up.
     Resolved(Resolved),
     Synced(PartitionId, SyncDone),
+    /// What a session had done is done.
+    ErrandDone {
+        session: SessionId,
+        number: u64,
+        done: ErrandDone,
+    },
     /// Somebody watches this node; on the first core of a node.
     Observe(Question),
     /// No client is let in from now on; those that are connected are ended when they have their answers.

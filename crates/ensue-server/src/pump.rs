@@ -11,6 +11,7 @@ use crate::clients::{self, Clients, Ready};
 use crate::clock::Clock;
 use crate::cpu;
 use crate::disk::Disk;
+use crate::errands::Errands;
 use crate::inbox::{Inbox, Mail};
 use crate::listener::{self, Guest, Listener};
 use crate::log::{self, Throttle};
@@ -41,6 +42,7 @@ pub(crate) struct Pump {
     pub(crate) clients: Clients,
     pub(crate) peers: Peers,
     pub(crate) disk: Disk,
+    pub(crate) errands: Errands,
     /// On core 0 of a node, if it is known.
     pub(crate) memory: Option<MemoryGauge>,
     /// On core 0 of a node.
@@ -169,6 +171,9 @@ impl Pump {
                 }
                 Mail::Resolved(resolved) => self.peers.resolved(now_us, resolved),
                 Mail::Synced(partition, done) => self.disk.synced(partition, done),
+                Mail::ErrandDone { session, number, done } => {
+                    self.state.inputs.push_back(Input::ErrandDone { session, number, done });
+                }
                 Mail::Observe(question) => {
                     let (session, scope) = (listener::next_session(), question.scope);
                     self.state.questions.push((session, question));
@@ -283,6 +288,9 @@ impl Pump {
                 }
             },
             Output::Disk { partition, op } => self.disk.execute(partition, op),
+            Output::Errand { session, number, errand } => {
+                self.errands.submit(&self.inboxes[self.index], session, number, errand);
+            }
             Output::Observed { session, observation } => {
                 let asked = |(asked, _): &(SessionId, Question)| *asked == session;
                 if let Some(index) = self.state.questions.iter().position(asked) {

@@ -5,12 +5,14 @@
 //! ensue-secret 1 lisbon
 //! lisbon 52f1…       64 hexadecimal digits: what only the nodes of lisbon have
 //! oslo   9c07…       what only lisbon and oslo have
+//! @tokens 1b55…      what all datacenters have, to seal tokens; the first of several seals, all are accepted
 //! ```
 //!
 //! Each pair of datacenters has a key of its own, so that who has the file of one can speak as that one, and deceive
 //! that one, and nobody else. [`make`] writes the files; nothing else ever writes one, and no key is ever printed.
 
 use crate::bounds::SECRET_BYTES_MAX;
+use ensue_node::TokenKey;
 use ensue_wire::SharedKey;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -48,7 +50,12 @@ pub enum SecretError {
 struct SecretFile {
     owner: String,
     keys: BTreeMap<String, [u8; 32]>,
+    /// What seals tokens.
+    tokens: Vec<[u8; 32]>,
 }
+
+/// The name of a key that seals tokens. No datacenter has it.
+const TOKENS: &str = "@tokens";
 
 /// The keys of this datacenter for all of these, itself included.
 pub fn read(
@@ -56,7 +63,7 @@ pub fn read(
     own: &str,
     datacenters: &[String],
 ) -> Result<BTreeMap<String, SharedKey>, SecretError> {
-    let SecretFile { owner, keys } = read_file(path)?;
+    let SecretFile { owner, keys, .. } = read_file(path)?;
     if owner != own {
         return Err(SecretError::OtherOwner { path: path.into(), found: owner, expected: own.into() });
     }
@@ -67,6 +74,11 @@ pub fn read(
         Ok((datacenter.clone(), key))
     };
     datacenters.iter().map(key).collect()
+}
+
+/// The keys that seal tokens, in order; none in a file of a time when there were none.
+pub(crate) fn token_keys(path: &Path) -> Result<Vec<TokenKey>, SecretError> {
+    Ok(read_file(path)?.tokens.into_iter().map(TokenKey).collect())
 }
 
 /// Whether others than the file's owner may read it.
@@ -85,15 +97,24 @@ pub fn make(folder: &Path, datacenters: &[String]) -> Result<(Vec<PathBuf>, usiz
     }
     let fails = |error| SecretError::Machine { path: folder.into(), error };
     std::fs::create_dir_all(folder).map_err(fails)?;
-    let mut files = Vec::new();
+    let (mut files, mut tokens) = (Vec::new(), Vec::new());
     for name in datacenters {
         files.push(match read_file(&path_of(folder, name)) {
-            Ok(file) => file.keys,
+            Ok(file) => {
+                // Where files differ, an operator is replacing a key: the longest list knows all.
+                if file.tokens.len() > tokens.len() {
+                    tokens = file.tokens;
+                }
+                file.keys
+            }
             Err(SecretError::Machine { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
                 BTreeMap::new()
             }
             Err(error) => return Err(error),
         });
+    }
+    if tokens.is_empty() {
+        tokens.push(random().map_err(fails)?);
     }
     let mut made = 0;
     for one in 0..datacenters.len() {
@@ -116,7 +137,8 @@ pub fn make(folder: &Path, datacenters: &[String]) -> Result<(Vec<PathBuf>, usiz
     }
     let paths: Vec<PathBuf> = datacenters.iter().map(|name| path_of(folder, name)).collect();
     for ((path, name), keys) in paths.iter().zip(datacenters).zip(&files) {
-        write_file(path, name, keys).map_err(|error| SecretError::Machine { path: path.clone(), error })?;
+        write_file(path, name, keys, &tokens)
+            .map_err(|error| SecretError::Machine { path: path.clone(), error })?;
     }
     Ok((paths, made))
 }
@@ -146,7 +168,7 @@ fn read_file(path: &Path) -> Result<SecretFile, SecretError> {
     let file = File::open(path).map_err(fails)?;
     file.take(SECRET_BYTES_MAX).read_to_string(&mut text).map_err(fails)?;
     let syntax = |line, reason| SecretError::Syntax { path: path.into(), line, reason };
-    let (mut owner, mut keys) = (None, BTreeMap::new());
+    let (mut owner, mut keys, mut tokens) = (None, BTreeMap::new(), Vec::new());
     for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line.trim())) {
         let words: Vec<&str> = line.split_whitespace().collect();
         match (&owner, words.as_slice()) {
@@ -158,7 +180,9 @@ fn read_file(path: &Path) -> Result<SecretFile, SecretError> {
                 let Some(key) = from_digits(digits) else {
                     return Err(syntax(number, "a key has 64 hexadecimal digits, not all of them 0"));
                 };
-                if keys.insert((*name).to_owned(), key).is_some() {
+                if *name == TOKENS {
+                    tokens.push(key);
+                } else if keys.insert((*name).to_owned(), key).is_some() {
                     return Err(syntax(number, "a second key for the same datacenter"));
                 }
             }
@@ -166,7 +190,7 @@ fn read_file(path: &Path) -> Result<SecretFile, SecretError> {
         }
     }
     let owner = owner.ok_or_else(|| syntax(1, "it is empty"))?;
-    Ok(SecretFile { owner, keys })
+    Ok(SecretFile { owner, keys, tokens })
 }
 
 fn from_digits(digits: &str) -> Option<[u8; 32]> {
@@ -182,12 +206,18 @@ fn from_digits(digits: &str) -> Option<[u8; 32]> {
 }
 
 /// As a whole, and for its owner's eyes only.
-fn write_file(path: &Path, owner: &str, keys: &BTreeMap<String, [u8; 32]>) -> io::Result<()> {
+fn write_file(
+    path: &Path,
+    owner: &str,
+    keys: &BTreeMap<String, [u8; 32]>,
+    tokens: &[[u8; 32]],
+) -> io::Result<()> {
     let mut text = format!(
         "# The directive `cluster-secret` of every node of {owner} names this file. Whoever reads it can speak as {owner}.\n\
          ensue-secret 1 {owner}\n"
     );
-    for (name, key) in keys {
+    let of_tokens = tokens.iter().map(|key| (TOKENS, key));
+    for (name, key) in keys.iter().map(|(name, key)| (name.as_str(), key)).chain(of_tokens) {
         let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
         text += &format!("{name} {digits}\n");
     }

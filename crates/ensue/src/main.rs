@@ -8,7 +8,9 @@ mod cli;
 mod compare;
 mod demo;
 mod dev;
+mod export;
 mod fsck;
+mod import;
 mod link;
 mod memory;
 mod paint;
@@ -46,6 +48,8 @@ enum Command {
     Compare(compare::CompareArgs),
     Check(check::CheckArgs),
     Fsck(fsck::FsckArgs),
+    Import(Box<import::ImportArgs>),
+    Export(export::ExportArgs),
     Recover(recover::RecoverArgs),
     Secret(secret::SecretArgs),
     Certificates(certificates::CertificatesArgs),
@@ -66,6 +70,8 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(args),
         Command::Check(args) => check::run(&args),
         Command::Fsck(args) => fsck::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Recover(args) => recover::run(&args),
         Command::Secret(args) => secret::run(&args),
         Command::Certificates(args) => certificates::run(&args),

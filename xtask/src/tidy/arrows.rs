@@ -7,6 +7,8 @@ use super::tree::Tree;
 const BELOW_NODE: &[&str] = &[
     "ensue-types",
     "ensue-resp",
+    "ensue-acl",
+    "ensue-rdb",
     "ensue-wire",
     "ensue-protocol",
     "ensue-store",
@@ -27,6 +29,8 @@ const NODE_AND_BELOW: &[&str] = &[
 const ARROWS: &[(&str, &[&str])] = &[
     ("ensue-types", &[]),
     ("ensue-resp", &["ensue-types"]),
+    ("ensue-acl", &["ensue-types", "ensue-resp"]),
+    ("ensue-rdb", &["ensue-types", "ensue-resp"]),
     ("ensue-wire", &["ensue-types"]),
     ("ensue-protocol", &["ensue-types"]),
     ("ensue-store", &["ensue-types"]),

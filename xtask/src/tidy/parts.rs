@@ -45,9 +45,9 @@ const SESSION: Table = Table {
     folder: "crates/ensue-node/src/session",
     conductor: Some(Conductor { name: "Turn", fields_max: 2, methods_max: 32 }),
     rows: &[
+        ("access", &[]),
         ("channels", &[]),
         ("contexts", &[]),
-        ("denials", &[]),
         ("failure", &[]),
         ("home_requests", &[]),
         ("home_serving", &[]),
@@ -68,8 +68,8 @@ const SESSION: Table = Table {
         (
             "core_state",
             &[
+                "access",
                 "channels",
-                "denials",
                 "home_requests",
                 "home_serving",
                 "known_scripts",
@@ -88,18 +88,22 @@ const SESSION: Table = Table {
         ("step", &["failure", "plan"]),
         ("cx", &["contexts", "core_state", "failure", "requests", "step"]),
         ("homes", &["contexts", "core_state", "cx", "failure", "home_requests", "step"]),
-        ("commands", &["contexts", "cx", "failure", "homes", "plan", "slow_log", "step", "write_marks"]),
+        (
+            "commands",
+            &["access", "contexts", "cx", "failure", "homes", "plan", "slow_log", "step", "write_marks"],
+        ),
         ("transactions", SESSION_STEP),
         ("causal", &["contexts", "cx", "failure", "inquiry", "plan", "step"]),
         ("pubsub", &["core_state", "cx", "inquiry", "step"]),
         (
             "admin",
             &[
+                "access",
                 "core_state",
                 "cx",
-                "denials",
                 "failure",
                 "latency",
+                "output",
                 "parameters",
                 "pause",
                 "plan",
@@ -126,10 +130,25 @@ const SESSION: Table = Table {
                 "transactions",
             ],
         ),
-        ("begin", &["admin", "causal", "commands", "connection", "cx", "homes", "monitor", "pause", "plan"]),
+        (
+            "begin",
+            &[
+                "access",
+                "admin",
+                "causal",
+                "commands",
+                "connection",
+                "cx",
+                "homes",
+                "monitor",
+                "pause",
+                "plan",
+            ],
+        ),
         (
             "turn",
             &[
+                "access",
                 "admin",
                 "begin",
                 "causal",

@@ -5,9 +5,11 @@
 use super::Report;
 use super::code::{Source, has_word};
 
-pub const PURE_CRATES: [&str; 8] = [
+pub const PURE_CRATES: [&str; 9] = [
     "ensue-types",
     "ensue-resp",
+    "ensue-acl",
+    "ensue-rdb",
     "ensue-wire",
     "ensue-protocol",
     "ensue-store",

@@ -1,6 +1,7 @@
 //! What a session looks at before a command begins: whether it has to wait, what has to be told before, and what is to
 //! be noted of it.
 
+use super::access::scripts::shown as scripts_shown;
 use super::admin::client::Client;
 use super::causal::shared;
 use super::commands::batch::Run;
@@ -57,7 +58,7 @@ pub(super) fn show(cx: &mut Cx<'_>, client: &Client, spec: &'static CommandSpec,
     let is_hidden =
         spec.flags.contains(Flags::SKIP_MONITOR) && spec.route != Route::Script || resets_itself();
     if cx.core.is_monitored() && !is_hidden && !spec.flags.contains(Flags::ADMIN) {
-        let line = monitor::line(cx.now, cx.keyspace(), client.address(), spec.name, args);
+        let line = monitor::line(cx.now, cx.keyspace(), client.address(), spec.name, scripts_shown(args));
         cx.core.show_command(client.id(), line);
     }
 }

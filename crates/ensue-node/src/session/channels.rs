@@ -75,6 +75,12 @@ impl Channels {
         self.subscribers.of_session(session, kind)
     }
 
+    /// The channels and patterns that a session subscribes to.
+    pub(super) fn named_by(&self, session: SessionId) -> Vec<(ChannelKind, Bytes)> {
+        let of_kind = |kind| self.of_session(session, kind).into_iter().map(move |name: Bytes| (kind, name));
+        NAMED.into_iter().flat_map(of_kind).collect()
+    }
+
     /// To how many names of this kind a session subscribes.
     pub(super) fn count(&self, session: SessionId, kind: ChannelKind) -> usize {
         self.subscribers.count(session, kind)

@@ -17,12 +17,15 @@ use super::transactions::exec::Exec;
 use super::transactions::multi::Multi;
 use super::transactions::watch::Watched;
 use crate::statistics::Statistics;
+use bytes::Bytes;
+use ensue_acl::{Channel, User, Users};
 use ensue_protocol::Protocol;
 use ensue_resp::{CommandSpec, ProtocolVersion};
 use ensue_types::{Context, KeyspaceId, Now, Reply, SessionId};
 use ensue_wire::{ChannelKind, HomeOutcome};
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 
 /// Whether a connection still takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,11 +116,11 @@ impl Session {
         id: SessionId,
         addresses: [String; 2],
         keyspaces: usize,
-        authenticated: bool,
+        user: Option<Arc<User>>,
     ) -> Session {
         let parts = Parts {
             life: Life::Open,
-            client: Client::new(now, id, addresses, authenticated),
+            client: Client::new(now, id, addresses, user),
             queue: Queue::default(),
             multi: None,
             watched: Watched::default(),
@@ -141,8 +144,10 @@ impl Session {
         keyspaces: usize,
         protocol: &dyn Protocol,
         (keyspace, context): (KeyspaceId, Context),
+        everything: Arc<User>,
     ) -> Session {
-        let mut session = Session::new(now, id, [String::new(), String::new()], keyspaces, true);
+        let nowhere = [String::new(), String::new()];
+        let mut session = Session::new(now, id, nowhere, keyspaces, Some(everything));
         session.parts.life = Life::Elsewhere;
         session.parts.replies = ReplyBuffer::keeping();
         session.contexts.select(keyspace);
@@ -153,8 +158,14 @@ impl Session {
     }
 
     /// A session of somebody who asks once, and is no client.
-    pub(super) fn of_an_observer(now: Now, id: SessionId, keyspaces: usize) -> Session {
-        let mut session = Session::new(now, id, [String::new(), String::new()], keyspaces, true);
+    pub(super) fn of_an_observer(
+        now: Now,
+        id: SessionId,
+        keyspaces: usize,
+        everything: Arc<User>,
+    ) -> Session {
+        let nowhere = [String::new(), String::new()];
+        let mut session = Session::new(now, id, nowhere, keyspaces, Some(everything));
         session.parts.life = Life::Elsewhere;
         session
     }
@@ -180,6 +191,25 @@ impl Session {
     /// It is finished, so nothing shall look at it again.
     pub(super) fn stop(&self, timers: &mut Timers) {
         self.requests.stop(timers);
+    }
+
+    /// Whether its user is gone, or may no longer listen to what it subscribes to. Whoever asks for that itself has
+    /// its answer first.
+    pub(super) fn has_lost_its_user(&self, users: &Users, channels: &Channels) -> bool {
+        let parts = &self.parts;
+        if parts.life != Life::Open || matches!(parts.exchange, Exchange::Admin(_)) {
+            return false;
+        }
+        let Some(name) = parts.client.user().map(|user| user.name()) else { return false };
+        let Some(user) = users.user(name) else { return true };
+        let is_lost = |(kind, name): &(ChannelKind, Bytes)| {
+            let channel = match kind {
+                ChannelKind::Pattern => Channel::Pattern(name),
+                _ => Channel::Literal(name),
+            };
+            !user.allows_channel(channel)
+        };
+        !user.allows_all() && channels.named_by(parts.client.id()).iter().any(is_lost)
     }
 
     /// Its line in `CLIENT LIST`, if it is connected.

@@ -2,8 +2,8 @@
 //!
 //! It promises that outputs leave in the order in which they were given. It knows no session's state.
 
+use super::access::Access;
 use super::channels::Channels;
-use super::denials::Denials;
 use super::home_requests::HomeRequests;
 use super::home_serving::HomeServing;
 use super::known_scripts::KnownScripts;
@@ -23,6 +23,7 @@ use crate::observation::Observation;
 use crate::statistics::{self, Rate, Statistics};
 use crate::{NodeConfig, Trace};
 use bytes::Bytes;
+use ensue_acl::Refusal;
 use ensue_protocol::Protocol;
 use ensue_resp::{CommandSpec, ProtocolVersion};
 use ensue_types::{
@@ -64,8 +65,8 @@ pub(super) struct CoreState {
     is_told_changes: bool,
     /// Commands that took long.
     pub(super) slow_log: SlowLog,
-    /// Who was refused.
-    pub(super) denials: Denials,
+    /// Who the users are, and who was refused.
+    pub(super) access: Access,
     /// When commands took long.
     pub(super) latency: Latency,
     /// The parameter above which that is noted.
@@ -244,7 +245,7 @@ impl CoreState {
             tracking: Tracking::default(),
             is_told_changes: false,
             slow_log: SlowLog::default(),
-            denials: Denials::default(),
+            access: Access::new(config.users.clone(), config.identity_seed, config.core.0),
             latency: Latency::default(),
             latency_threshold_ms: parameters.number(LATENCY_THRESHOLD),
             slower_than_us: parameters.number(SLOWER_THAN),
@@ -393,6 +394,12 @@ impl CoreState {
         if self.slow_log.wants(spec, self.slower_than_us) {
             self.slow_log.note(args, address, name);
         }
+    }
+
+    /// Notes who was refused what, for `ACL LOG`.
+    pub(super) fn note_refusal(&mut self, now: Now, refusal: Refusal) {
+        let entries_max = usize::try_from(self.parameters.number("acllog-max-len")).unwrap_or(0);
+        self.access.note(now, refusal, entries_max);
     }
 
     /// Whether something is to be noted of every command.

@@ -7,6 +7,7 @@
 
 use super::admin::cluster_query::ClusterQuery;
 use super::admin::dead::Declaring;
+use super::admin::errand::{Outcome, Waiting};
 use super::admin::slots::InSlot;
 use super::commands::rename::Renaming;
 use super::cx::Cx;
@@ -26,6 +27,8 @@ pub(super) enum Exchange {
     Causal(causal::Exchange),
     Admin(Box<ClusterQuery>),
     AtHome(AtHome),
+    /// For what somebody else does.
+    Errand(Waiting),
     /// For a pause to end; then this is answered, if it is anything.
     Paused(Option<Reply>),
 }
@@ -60,7 +63,11 @@ impl Exchange {
     /// Partitions whose answer is still missing.
     fn unanswered(&self) -> Vec<PartitionId> {
         match self {
-            Exchange::None | Exchange::Admin(_) | Exchange::AtHome(_) | Exchange::Paused(_) => Vec::new(),
+            Exchange::None
+            | Exchange::Admin(_)
+            | Exchange::AtHome(_)
+            | Exchange::Errand(_)
+            | Exchange::Paused(_) => Vec::new(),
             Exchange::Commands(exchange) => exchange.unanswered(),
             Exchange::Transactions(exchange) => exchange.unanswered(),
             Exchange::Causal(exchange) => exchange.unanswered(),
@@ -93,6 +100,7 @@ impl Exchange {
             Exchange::Commands(exchange) => exchange.on_timeout(cx).map(Exchange::from),
             Exchange::Admin(query) => query.on_timeout(cx).map(Exchange::from),
             Exchange::AtHome(waiting) => waiting.on_timeout(cx).map(Exchange::from),
+            Exchange::Errand(waiting) => waiting.on_timeout(),
             Exchange::Paused(reply) => Exchange::after_pause(reply),
             exchange => {
                 let silent = exchange.unanswered().first().copied().unwrap_or_default();
@@ -158,6 +166,15 @@ impl From<causal::Exchange> for Exchange {
 impl From<Box<ClusterQuery>> for Exchange {
     fn from(query: Box<ClusterQuery>) -> Exchange {
         Exchange::Admin(query)
+    }
+}
+
+impl From<Outcome> for Exchange {
+    fn from(outcome: Outcome) -> Exchange {
+        match outcome {
+            Outcome::Waits(waiting) => Exchange::Errand(waiting),
+            Outcome::Orders(query) => Exchange::Admin(query),
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! The line of a command as `MONITOR` shows it: when, of whom, and its words, escaped.
 
 use bytes::Bytes;
-use ensue_types::{Args, KeyspaceId, Now};
+use ensue_types::{KeyspaceId, Now};
 use std::fmt::Write;
 
 /// A command that begins. Passwords are not shown.
-pub(super) fn line(now: Now, keyspace: KeyspaceId, address: &str, name: &str, args: &Args) -> String {
+pub(super) fn line(now: Now, keyspace: KeyspaceId, address: &str, name: &str, args: &[Bytes]) -> String {
     let (second, ms) = (now.wall_ms / 1_000, now.wall_ms % 1_000);
     let mut line = format!("{second}.{ms:03}000 [{} {address}]", keyspace.0);
     let is_secret = secrets(name, args);
@@ -21,7 +21,7 @@ pub(super) fn line(now: Now, keyspace: KeyspaceId, address: &str, name: &str, ar
 }
 
 /// Which arguments are users and passwords.
-fn secrets(name: &str, args: &Args) -> impl Fn(usize) -> bool + use<> {
+fn secrets(name: &str, args: &[Bytes]) -> impl Fn(usize) -> bool + use<> {
     let first = match name {
         "auth" => Some(1),
         "hello" => args.iter().position(|word| word.eq_ignore_ascii_case(b"auth")).map(|place| place + 1),

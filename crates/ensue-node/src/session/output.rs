@@ -1,6 +1,7 @@
 //! What leaves the sessions of a core. The order is the order of effects.
 
 use crate::Trace;
+use crate::errand::Errand;
 use crate::observation::Observation;
 use bytes::Bytes;
 use ensue_types::SessionId;
@@ -24,6 +25,12 @@ pub(crate) enum SessionOutput {
     /// Close this connection after what was written to it.
     Disconnect {
         session: SessionId,
+    },
+    /// Something that somebody else does for a session; its number comes back with what comes of it.
+    Errand {
+        session: SessionId,
+        number: u64,
+        errand: Errand,
     },
     /// What somebody wanted to see, who is no client.
     Observed {

@@ -51,8 +51,9 @@ const fn renamed(name: &'static str, alias: &'static str, kind: Kind, default: &
 /// Sizes and counts that are kept and do nothing.
 const COUNT: Kind = Kind::Integer(0, i64::MAX);
 
-static PARAMETERS: [Parameter; 48] = [
+static PARAMETERS: [Parameter; 49] = [
     parameter("active-expire-effort", Kind::Integer(1, 10), "1"),
+    parameter("acllog-max-len", COUNT, "128"),
     parameter("activedefrag", Kind::Word(&["no"]), "no"),
     parameter("aof-use-rdb-preamble", Kind::Switch, "yes"),
     renamed("busy-reply-threshold", "lua-time-limit", COUNT, "5000"),

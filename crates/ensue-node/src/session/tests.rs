@@ -20,6 +20,7 @@ mod shared;
 mod tokens;
 mod tracking;
 mod turns;
+mod users;
 mod watch;
 mod writes;
 
@@ -53,6 +54,8 @@ struct World {
     /// What was pushed, to whom.
     pushed: Vec<(SessionId, String)>,
     observed: Vec<(SessionId, Observation)>,
+    /// How many were done.
+    errands: usize,
 }
 
 /// Keyspaces 0 and 1 with causality, keyspace 2 without; partitions 0 and 1 on core 0, 2 and 3 on core 1.
@@ -94,6 +97,7 @@ impl World {
             traces: Vec::new(),
             pushed: Vec::new(),
             observed: Vec::new(),
+            errands: 0,
         };
         world.sessions.on_link_up(CoreId(1));
         world.sessions.on_connected(world.now, CLIENT, "10.0.0.1:5000".into(), "10.0.0.2:6379".into());
@@ -126,6 +130,11 @@ impl World {
                 }
                 SessionOutput::Observed { session, observation } => {
                     self.observed.push((session, *observation));
+                }
+                SessionOutput::Errand { session, number, errand } => {
+                    self.errands += 1;
+                    let done = errand.run(|bytes| bytes.fill(7)).expect("no test has a file");
+                    self.sessions.on_errand_done(self.now, session, number, done);
                 }
                 SessionOutput::Send(envelope) => self.sent.push_back(envelope),
                 SessionOutput::Trace(trace) => self.traces.push(trace),
@@ -260,4 +269,13 @@ fn first(envelope: &Envelope, from: u64, to: u64, replies: Vec<Reply>) -> Messag
     let seen = causes(&[(0, partition(envelope), from)]);
     let values = FirstValues { replies, earliest_valid: LogicalTime(from), seen };
     Message::ReadFirstDone { request: request(envelope), latest_valid: LogicalTime(to), values: Some(values) }
+}
+
+/// Users of whom the default one has this password.
+fn users_with_password(password: &str) -> ensue_acl::Users {
+    let mut users = ensue_acl::Users::new();
+    let rule = format!("#{}", ensue_acl::Verifier::sha256(password.as_bytes()));
+    let mut salts = ensue_acl::Immediate(|| ensue_acl::Salt([7; 16]));
+    users.set(b"default", &["resetpass", rule.as_str()], &mut salts).unwrap();
+    users
 }

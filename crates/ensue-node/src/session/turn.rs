@@ -11,6 +11,7 @@
 
 mod held;
 mod server;
+pub(super) mod users;
 
 use super::admin::dead::Declaring;
 use super::admin::debug;
@@ -136,7 +137,9 @@ impl<'a> Turn<'a> {
                 let step = query.on_answer(cx, share, message);
                 self.follow(step);
             }
-            (waiting @ (Exchange::AtHome(_) | Exchange::Paused(_)), _) => session.exchange = waiting,
+            (waiting @ (Exchange::AtHome(_) | Exchange::Errand(_) | Exchange::Paused(_)), _) => {
+                session.exchange = waiting;
+            }
             (Exchange::None, _) => {}
         }
         self.advance();
@@ -252,6 +255,10 @@ impl Turn<'_> {
     }
 
     fn take_commands(&mut self) {
+        if self.session.life == Life::Open && !self.session.client.look_up_user(&self.cx.core.access) {
+            // It was deleted.
+            return self.close();
+        }
         if held::is_held_back(self) {
             return;
         }
@@ -267,7 +274,8 @@ impl Turn<'_> {
                 return self.follow(step);
             }
             let alone = in_multi || session.restricted;
-            let run = if alone { None } else { Run::find(&self.cx, &session.queue) };
+            let user = session.client.user().filter(|user| !user.allows_all());
+            let run = if alone { None } else { Run::find(&self.cx, &session.queue, user) };
             if let Some(run) = run {
                 return self.run(run);
             }
@@ -332,11 +340,11 @@ impl Turn<'_> {
     /// One command that is no part of a run. The text of a script is told to all partitions before it is executed, so
     /// that its digest is known to all of them when it is answered.
     fn command(&mut self, args: Args) {
-        let cx = &mut self.cx;
-        let may_load = self.session.client.is_authenticated() && !cx.core.is_stopping();
-        match begin::unknown_script(cx, &args).filter(|_| may_load) {
+        let may_load = self.session.client.is_authenticated() && !self.cx.core.is_stopping();
+        let unknown = begin::unknown_script(&self.cx, &args);
+        match unknown.filter(|_| may_load && users::may_run(self, &args)) {
             Some(plan) => {
-                cx.requests.ask(1);
+                self.cx.requests.ask(1);
                 self.execute(plan, Then::Script(args));
             }
             None => self.known_command(args),
@@ -365,13 +373,14 @@ impl Turn<'_> {
             self.cx.core.counters.on_rejected(Some(spec));
             return self.reply(&CommandError::wrong_arity(spec.name).reply());
         }
-        if let Some(refusal) = self.session.restricted.then(|| pubsub::command::refusal(spec.name)).flatten()
-        {
+        let to_subscriber = self.session.restricted.then(|| pubsub::command::refusal(spec.name)).flatten();
+        if let Some(refusal) = users::refusal(self, spec, &args).or(to_subscriber) {
             self.cx.core.counters.on_rejected(Some(spec));
             return self.reply(&refusal);
         }
         begin::note(&mut self.cx, &self.session.client, spec, &args);
         self.session.counted.push_back(Counted { subcommand, ..Counted::new(spec) });
+        let args = users::marked(self, spec, args);
         match homes::place(self.cx.core, self.cx.contexts, [(spec, &args)]) {
             Place::Here => {}
             Place::Refused(reply) => return self.reply(&reply),
@@ -431,6 +440,7 @@ impl Turn<'_> {
     }
 
     fn command_in_multi(&mut self, spec: Option<&'static CommandSpec>, args: Args) {
+        let Some(args) = users::admit_to_multi(self, spec, args) else { return };
         let Some(multi) = &mut self.session.multi else { return };
         let no_scripts =
             spec.is_some_and(|spec| spec.route == Route::Script) && self.cx.protocol().needs().branches;
@@ -457,9 +467,14 @@ impl Turn<'_> {
                 self.cx.core.counters.on_rejected(spec);
                 self.reply(&reply);
             }
+            InMulti::Exec(_) if users::has_lost_permissions(self) => {
+                self.session.end_multi();
+                self.cx.core.counters.on_rejected(spec);
+                self.reply(&users::CHANGED);
+            }
             InMulti::Exec(exec) => {
-                let (now, multi) = (self.cx.now, std::mem::take(multi));
-                self.session.multi = None;
+                let now = self.cx.now;
+                let multi = self.session.multi.take().unwrap_or_default();
                 self.session
                     .counted
                     .extend(spec.map(|spec| Counted { inner: multi.specs(), ..Counted::new(spec) }));
@@ -497,23 +512,13 @@ impl Turn<'_> {
     fn session_command(&mut self, spec: &'static CommandSpec, args: &Args) {
         let (cx, session) = (&mut self.cx, &mut *self.session);
         let reply = match spec.name {
-            "auth" => {
-                let activity = session.activity(cx.keyspace(), &cx.core.channels);
-                session.client.auth(cx, activity, args)
-            }
-            "hello" => {
-                let activity = session.activity(cx.keyspace(), &cx.core.channels);
-                let reply = session.client.hello(cx, activity, args);
-                cx.core.channels.set_version(session.client.id(), session.client.version());
-                cx.core.tracking.set_version(session.client.id(), session.client.version());
-                session.restrict(pubsub::command::is_subscribed(cx));
-                reply
-            }
+            "auth" | "hello" => return users::handshake(self, spec.name, args),
             "ping" if session.restricted && args.len() <= 2 => pubsub::command::pong(args),
             "select" => local::select(cx.contexts, args),
             "causal" => return causal_command(self, args),
-            "acl" | "client" | "cluster" | "config" | "debug" | "function" | "info" | "latency"
-            | "monitor" | "script" | "slowlog" => {
+            "acl" => return users::acl_command(self, args),
+            "client" | "cluster" | "config" | "debug" | "function" | "info" | "latency" | "monitor"
+            | "script" | "slowlog" => {
                 return server::server_command(self, spec.name, args);
             }
             "wait" => {
@@ -541,7 +546,7 @@ impl Turn<'_> {
                 return self.close();
             }
             "reset" => {
-                session.client.reset(cx.core.config.password.is_none());
+                session.client.reset(cx.core.access.newcomer());
                 session.end_multi();
                 session.watched.clear();
                 session.shared.leave();

@@ -109,6 +109,17 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         set: |c, v| set_option(&mut c.requirepass, &v[0]),
         show: |c| option(&c.requirepass),
     },
+    Directive {
+        name: "user",
+        kind: Kind::Lines,
+        secret: true,
+        set: |c, v| {
+            c.users.push(v.join(" "));
+            Ok(())
+        },
+        show: |c| c.users.clone(),
+    },
+    word("aclfile", |c, v| set_file(&mut c.aclfile, &v[0]), |c| file(&c.aclfile)),
     word("enable-debug-command", set_debug, |c| one(&c.enable_debug_command)),
     word(
         "maxclients",

@@ -83,3 +83,18 @@ fn keys_that_do_not_fit_are_told() {
     }
     assert!(matches!(make(folder.path(), &names("lisbon oslo")), Err(SecretError::Unequal { .. })));
 }
+
+#[test]
+fn all_files_have_one_key_for_tokens_which_can_be_replaced() {
+    let folder = Temporary::new();
+    make(folder.path(), &names("lisbon oslo")).unwrap();
+    let of = |name: &str| token_keys(&path_of(folder.path(), name)).unwrap();
+    assert_eq!((of("lisbon").len(), of("lisbon")), (1, of("oslo")));
+    // An operator adds a new one, behind the present one, to one file; the command brings it to all.
+    let path = path_of(folder.path(), "oslo");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{text}@tokens {}\n", "ab".repeat(32))).unwrap();
+    make(folder.path(), &names("lisbon oslo turin")).unwrap();
+    assert_eq!((of("turin").len(), of("turin")), (2, of("lisbon")));
+    assert_eq!(of("turin")[1], TokenKey([0xab; 32]));
+}

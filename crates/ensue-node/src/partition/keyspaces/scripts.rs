@@ -16,8 +16,9 @@ use crate::partition::order::RowOrder;
 use crate::partition::work::{FORGOTTEN, Work};
 use crate::view::{Shown, view_of};
 use bytes::Bytes;
+use ensue_acl::{self as acl, Denied, User};
 use ensue_resp::request::{Blocking, WaitingPop};
-use ensue_resp::{CommandError, CommandSpec, Flags, Request, Route};
+use ensue_resp::{AS_USER, CommandError, CommandSpec, Flags, Request, Route};
 use ensue_script::{Call, Called, Calls, Growth, Invocation, Limits, Outcome, Script};
 use ensue_store::keyspace::Keyspace;
 use ensue_store::view::View;
@@ -64,6 +65,11 @@ impl Keyspaces {
         (shown, mut refusals): (&Option<Shown<'_>>, Refusals),
         args: &Args,
     ) -> Reply {
+        let (plain, user) = match as_user(args) {
+            Ok(found) => found.unzip(),
+            Err(reply) => return reply,
+        };
+        let args = plain.as_ref().unwrap_or(args);
         let asks_read_only =
             ensue_resp::lookup(&args[0]).is_some_and(|spec| spec.flags.contains(Flags::READONLY));
         let found = self.script_of(args, asks_read_only).and_then(|found| Ok((found, keys_of(args)?)));
@@ -90,6 +96,7 @@ impl Keyspaces {
             declared: &args[keys.clone()],
             observed: Observed::default(),
             calls: 0,
+            user,
             called: self.tells_calls.then_some(&mut self.called),
         };
         let (keys, args) = (&args[keys.clone()], &args[keys.end..]);
@@ -182,6 +189,16 @@ struct Found {
     growth: Growth,
 }
 
+/// The command of a script without its mark, and what its user may do; nothing if it may do everything.
+fn as_user(args: &Args) -> Result<Option<(Args, User)>, Reply> {
+    let Some(name) = args[0].strip_prefix(&[AS_USER]) else { return Ok(None) };
+    let (line, rest) = args.split_last().ok_or(NOT_ALLOWED)?;
+    let user = User::parse(line).ok_or(NOT_ALLOWED)?;
+    let mut args = rest.to_vec();
+    args[0] = Bytes::copy_from_slice(name);
+    Ok(Some((args, user)))
+}
+
 fn keys_of(args: &Args) -> Result<std::ops::Range<usize>, Reply> {
     ensue_resp::script_keys(args).map_err(|error| error.reply())
 }
@@ -199,6 +216,8 @@ struct Commands<'a> {
     declared: &'a [Bytes],
     observed: Observed,
     calls: u64,
+    /// Who may not do everything.
+    user: Option<User>,
     /// Where they are noted, if somebody wants to know.
     called: Option<&'a mut ScriptCalls>,
 }
@@ -250,7 +269,13 @@ impl Commands<'_> {
         if read_only && spec.is_write() {
             return Err(READ_ONLY);
         }
-        Ok(spec)
+        let call = acl::Call { spec, args, database: self.keyspace };
+        match self.user.as_ref().map_or(Ok(()), |user| user.check(&call)) {
+            Ok(()) => Ok(spec),
+            Err(Denied::Command) => Err(MAY_NOT_RUN),
+            Err(Denied::Channel { .. }) => Err(MAY_NOT_PUBLISH),
+            Err(_) => Err(MAY_NOT_ACCESS),
+        }
     }
 
     fn refusal(&self, spec: &CommandSpec, args: &[Bytes]) -> Option<Refused> {
@@ -338,6 +363,14 @@ impl Commands<'_> {
     }
 }
 
+const MAY_NOT_RUN: Reply =
+    Reply::error("NOPERM The user executing the script can't run this command or subcommand");
+const MAY_NOT_ACCESS: Reply = Reply::error(
+    "NOPERM The user executing the script can't access at least one of the keys mentioned in the command arguments",
+);
+const MAY_NOT_PUBLISH: Reply = Reply::error(
+    "NOPERM The user executing the script can't publish to the channel mentioned in the command",
+);
 const NO_SCRIPT: Reply = Reply::error("NOSCRIPT No matching script. Please use EVAL.");
 const NO_FUNCTION: Reply = Reply::error("ERR Function not found");
 const MAY_WRITE: Reply = Reply::error("ERR Can not execute a script with write flag using *_ro command.");

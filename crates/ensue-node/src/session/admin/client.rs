@@ -5,13 +5,16 @@
 use super::cluster_query::{ClusterQuery, Purpose};
 use super::filter::Filter;
 use super::{order, tracking};
+use crate::session::access::Access;
 use crate::session::cx::Cx;
 use crate::session::pause::Paused;
 use crate::session::reply_buffer::Muted;
 use crate::session::step::Step;
 use bytes::Bytes;
+use ensue_acl::{User, UserVersion};
 use ensue_resp::{CommandError, ProtocolVersion, number};
 use ensue_types::{Args, KeyspaceId, Now, Reply, SessionId};
+use std::sync::Arc;
 
 /// Who is connected, and what it has said of itself.
 #[derive(Clone, Debug)]
@@ -29,7 +32,10 @@ pub(crate) struct Client {
     /// What that command took as it was sent, where `CLIENT` asks.
     query_bytes: usize,
     pub(super) version: ProtocolVersion,
-    pub(super) authenticated: bool,
+    /// Nobody before it has logged in.
+    user: Option<Arc<User>>,
+    /// The version of the users in which it was looked up.
+    looked_up: UserVersion,
 }
 
 /// What a connection is at, for `CLIENT LIST`.
@@ -49,7 +55,7 @@ pub(crate) struct Activity {
 }
 
 impl Client {
-    pub(crate) fn new(now: Now, id: SessionId, addresses: [String; 2], authenticated: bool) -> Client {
+    pub(crate) fn new(now: Now, id: SessionId, addresses: [String; 2], user: Option<Arc<User>>) -> Client {
         let [address, local_address] = addresses;
         Client {
             id,
@@ -63,7 +69,8 @@ impl Client {
             latest: ("NULL", None),
             query_bytes: 0,
             version: ProtocolVersion::default(),
-            authenticated,
+            user,
+            looked_up: UserVersion::default(),
         }
     }
 
@@ -96,8 +103,32 @@ impl Client {
         self.version
     }
 
+    /// Who it has said to be; nobody before it has logged in, where it has to.
+    pub(crate) fn user(&self) -> Option<&Arc<User>> {
+        self.user.as_ref()
+    }
+
     pub(crate) fn is_authenticated(&self) -> bool {
-        self.authenticated
+        self.user.is_some()
+    }
+
+    pub(super) fn log_in(&mut self, user: Arc<User>) {
+        self.user = Some(user);
+        self.looked_up = UserVersion::default();
+    }
+
+    /// Looks its user up again if any have changed. False if it is gone.
+    pub(crate) fn look_up_user(&mut self, access: &Access) -> bool {
+        if self.looked_up == access.version() {
+            return true;
+        }
+        self.looked_up = access.version();
+        let Some(name) = self.user.as_ref().map(|user| user.name().clone()) else { return true };
+        match access.users().user(&name) {
+            Some(user) => self.user = Some(Arc::clone(user)),
+            None => return false,
+        }
+        true
     }
 
     /// It has sent commands.
@@ -112,10 +143,10 @@ impl Client {
     }
 
     /// Back to what it was when it connected: `RESET`.
-    pub(crate) fn reset(&mut self, authenticated: bool) {
+    pub(crate) fn reset(&mut self, user: Option<Arc<User>>) {
         self.version = ProtocolVersion::default();
         self.name = Bytes::new();
-        self.authenticated = authenticated;
+        self.user = user;
     }
 
     /// `CLIENT` and its subcommands.
@@ -197,7 +228,7 @@ impl Client {
         let seconds_since = |us: u64| now.monotonic_us.saturating_sub(us) / 1_000_000;
         format!(
             "id={} addr={} laddr={} fd=0 name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} \
-             qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll=0 omem=0 tot-mem=0 events=r cmd={} user=default \
+             qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll=0 omem=0 tot-mem=0 events=r cmd={} user={} \
              redir=-1 resp={} lib-name={} lib-ver={}",
             self.id.0,
             self.address,
@@ -214,6 +245,7 @@ impl Client {
             self.query_bytes,
             activity.reply_bytes,
             latest,
+            self.user.as_ref().map_or("(none)".into(), |user| String::from_utf8_lossy(user.name())),
             self.version.number(),
             String::from_utf8_lossy(&self.library_name),
             String::from_utf8_lossy(&self.library_version),

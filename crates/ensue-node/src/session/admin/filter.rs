@@ -11,6 +11,7 @@ pub(crate) struct Filter {
     address: Option<String>,
     local_address: Option<String>,
     kind: Option<ClientKind>,
+    user: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,11 +70,17 @@ impl Filter {
         self.ids.as_ref().is_none_or(|ids| id.is_some_and(|id| ids.contains(&id)))
             && is("addr", &self.address)
             && is("laddr", &self.local_address)
+            && is("user", &self.user)
             && self.kind.is_none_or(|wanted| wanted == kind)
     }
 }
 
 impl Kill {
+    /// Whose connections are meant, if only those of one user are.
+    pub(crate) fn user(&self) -> Option<&str> {
+        self.filter.user.as_deref()
+    }
+
     /// What follows `CLIENT KILL`: an address, or pairs of a word and a value.
     pub(crate) fn new(words: &[Bytes]) -> Result<Kill, Reply> {
         let text = |word: &Bytes| String::from_utf8_lossy(word).into_owned();
@@ -94,8 +101,7 @@ impl Kill {
                 b"addr" => kill.filter.address = Some(text(value)),
                 b"laddr" => kill.filter.local_address = Some(text(value)),
                 b"type" => kill.filter.kind = Some(client_kind(value)?),
-                b"user" if value.eq_ignore_ascii_case(b"default") => {}
-                b"user" => return Err(Reply::Error(format!("ERR No such user '{}'", text(value)).into())),
+                b"user" => kill.filter.user = Some(text(value)),
                 b"skipme" if value.eq_ignore_ascii_case(b"yes") => kill.skip_me = true,
                 b"skipme" if value.eq_ignore_ascii_case(b"no") => kill.skip_me = false,
                 _ => return Err(CommandError::Syntax.reply()),

@@ -5,9 +5,9 @@
 use super::cluster_query::{ClusterQuery, Purpose};
 use super::filter::Kill;
 use super::latency;
+use crate::session::access::Stamp;
 use crate::session::core_state::CoreState;
 use crate::session::cx::Cx;
-use crate::session::denials::UPDATED;
 use crate::session::parameters::Setting;
 use crate::session::pause::Paused;
 use crate::session::step::Step;
@@ -34,7 +34,9 @@ pub(crate) enum Gathering {
     /// How many different names they have told.
     Distinct,
     /// So many entries of who was refused, of all together the latest.
-    Denials(i64),
+    Refusals(i64),
+    /// This many users were known here, and are gone.
+    Deleted(usize),
 }
 
 impl Gathering {
@@ -47,7 +49,8 @@ impl Gathering {
             Gathering::Sum => Reply::Integer(sum),
             Gathering::Latest(count) => latest_by(replies, count, begun_s),
             Gathering::Spikes(view) => latency::gather(&view, (cx.now.wall_ms / 1_000) as i64, replies),
-            Gathering::Denials(count) => latest_by(replies, count, updated_ms),
+            Gathering::Refusals(count) => latest_by(replies, count, updated_ms),
+            Gathering::Deleted(count) => Reply::Integer(count as i64),
             Gathering::Distinct => latency::count_forgotten(replies),
             Gathering::Killed { itself, by_address } => {
                 if itself {
@@ -87,6 +90,11 @@ pub(crate) fn kill(cx: &mut Cx<'_>, words: &[Bytes], own_line: &str) -> Step<Box
         Ok(kill) => kill,
         Err(refusal) => return Step::answer(refusal),
     };
+    if let Some(name) = kill.user() {
+        if cx.core.access.users().user(name.as_bytes()).is_none() {
+            return Step::answer(Reply::Error(format!("ERR No such user '{name}'").into()));
+        }
+    }
     let itself = !kill.skip_me && kill.filter.accepts(own_line);
     let mut order = vec![Bytes::from(cx.requests.session().0.to_string())];
     order.extend_from_slice(words);
@@ -111,12 +119,33 @@ pub(crate) fn unblock(cx: &mut Cx<'_>, words: &[Bytes]) -> Step<Box<ClusterQuery
 }
 
 /// Has every core tell who was refused.
-pub(super) fn denials(cx: &mut Cx<'_>, count: i64) -> Step<Box<ClusterQuery>> {
-    give(cx, "denials-get", Vec::new(), Gathering::Denials(count))
+pub(crate) fn refusals(cx: &mut Cx<'_>, count: i64) -> Step<Box<ClusterQuery>> {
+    give(cx, "refusals-get", Vec::new(), Gathering::Refusals(count))
 }
 
-pub(super) fn forget_denials(cx: &mut Cx<'_>) -> Step<Box<ClusterQuery>> {
-    give(cx, "denials-reset", Vec::new(), Gathering::AllOk)
+pub(crate) fn forget_refusals(cx: &mut Cx<'_>) -> Step<Box<ClusterQuery>> {
+    give(cx, "refusals-reset", Vec::new(), Gathering::AllOk)
+}
+
+/// Tells every core what a user is from now on: a line of an ACL file.
+pub(crate) fn set_user(cx: &mut Cx<'_>, stamp: Stamp, line: Bytes) -> Step<Box<ClusterQuery>> {
+    give(cx, "user-set", vec![stamp.text().into(), line], Gathering::AllOk)
+}
+
+/// Tells every core which users are gone, of which this core knew so many.
+pub(crate) fn delete_users(
+    cx: &mut Cx<'_>,
+    stamp: Stamp,
+    names: &[Bytes],
+    known: usize,
+) -> Step<Box<ClusterQuery>> {
+    let words = std::iter::once(stamp.text().into()).chain(names.iter().cloned()).collect();
+    give(cx, "user-delete", words, Gathering::Deleted(known))
+}
+
+/// Tells every core all users: the text of an ACL file.
+pub(crate) fn load_users(cx: &mut Cx<'_>, stamp: Stamp, text: Bytes) -> Step<Box<ClusterQuery>> {
+    give(cx, "users-load", vec![stamp.text().into(), text], Gathering::AllOk)
 }
 
 /// Has every core tell when its commands took long.
@@ -189,6 +218,8 @@ fn latest_by(replies: &[Reply], count: i64, time: fn(&Reply) -> i64) -> Reply {
     Reply::Array(entries)
 }
 
+/// The field by which entries of several cores are put into one order.
+const UPDATED: &str = "timestamp-last-updated";
 /// Entries that are shown unless told.
 const SLOW_ENTRIES: i64 = 10;
 
@@ -223,6 +254,8 @@ pub(crate) enum OfSessions {
     Unpause,
     Kill(SessionId, Kill),
     Unblock(SessionId, bool),
+    /// Users have changed, and those of some may be closed.
+    Users,
 }
 
 /// Carries out an order, or says what its sessions have to do.
@@ -241,8 +274,20 @@ pub(crate) fn carry_out(core: &mut CoreState, now: Now, words: &[Bytes]) -> Resu
         [name] if name[..] == b"slow-get"[..] => return Ok(core.slow_log.replies()),
         [name] if name[..] == b"slow-len"[..] => return Ok(Reply::Integer(core.slow_log.len() as i64)),
         [name] if name[..] == b"slow-reset"[..] => core.slow_log.clear(),
-        [name] if name[..] == b"denials-get"[..] => return Ok(core.denials.replies(now)),
-        [name] if name[..] == b"denials-reset"[..] => core.denials.clear(),
+        [name] if name[..] == b"refusals-get"[..] => {
+            return Ok(core.access.refusals(now));
+        }
+        [name] if name[..] == b"refusals-reset"[..] => core.access.forget_refusals(),
+        [name, stamp, rest @ ..] if name.starts_with(b"user") => {
+            let Some(stamp) = Stamp::parse(stamp) else { return Ok(Reply::OK) };
+            match (&name[..], rest) {
+                (b"user-set", [line]) => core.access.on_user(stamp, line),
+                (b"user-delete", names) => core.access.on_deleted(stamp, names),
+                (b"users-load", [text]) => core.access.on_loaded(stamp, text),
+                _ => {}
+            }
+            return Err(OfSessions::Users);
+        }
         [name] if name[..] == b"latency-get"[..] => return Ok(core.latency.replies()),
         [name, events @ ..] if name[..] == b"latency-reset"[..] => {
             return Ok(core.latency.reset(&events.iter().map(text).collect::<Vec<_>>()));

@@ -8,7 +8,7 @@ use super::Exchange;
 use super::merge::TokenMerge;
 use super::replicas::ReplicaWait;
 use super::shared::SharedContext;
-use super::token::Token;
+use super::token::{Sealing, Token};
 use crate::session::contexts::KEYSPACE_OUT_OF_RANGE;
 use crate::session::cx::Cx;
 use crate::session::plan::combine::Combination;
@@ -33,7 +33,7 @@ pub(crate) fn on_command(cx: &mut Cx<'_>, shared: &mut SharedContext, args: &Arg
         (b"token" | b"merge" | b"wait" | b"session", _) if !carries => no_causality(cx),
         (b"token", []) => {
             let (keyspace, context) = (cx.keyspace(), cx.contexts.own().clone());
-            Reply::bulk(Token { keyspace, context }.encode())
+            Reply::bulk(Token { keyspace, context }.encode(Sealing::of(&cx.core.config)))
         }
         (b"merge", [token, rest @ ..]) => match timeout(rest) {
             Ok(timeout_ms) => return TokenMerge::begin(cx, token, timeout_ms),

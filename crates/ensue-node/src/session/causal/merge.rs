@@ -15,7 +15,7 @@
 //!   so withdrawn.
 
 use super::Exchange;
-use super::token::Token;
+use super::token::{Sealing, Token};
 use crate::Trace;
 use crate::session::cx::Cx;
 use crate::session::failure::Failure;
@@ -214,7 +214,8 @@ impl TokenMerge {
 /// Decodes a token and checks everything that it names.
 fn admit(cx: &Cx<'_>, text: &[u8]) -> Result<(Context, Inquiry), Reply> {
     let invalid = |why: String| Reply::Error(format!("ERR invalid causal token: {why}").into());
-    let token = Token::decode(text).map_err(|error| invalid(error.to_string()))?;
+    let token =
+        Token::decode(text, Sealing::of(&cx.core.config)).map_err(|error| invalid(error.to_string()))?;
     let keyspace = cx.keyspace();
     if token.keyspace != keyspace {
         let why =

@@ -1,19 +1,60 @@
 //! A session's past as text: what `CAUSAL TOKEN` answers and `CAUSAL MERGE` takes.
 //!
 //! ```text
-//! version u8 = 1 | keyspace u8 | time u64 | length u32 | causes | checksum u64        little endian, then base64url
+//! version u8 = 2 | keyspace u8 | cluster u64 | time u64 | length u32 | causes | seal 16 bytes
 //! ```
 //!
-//! The checksum, FNV-1a over everything before it, finds typing and copying mistakes; it is no protection against
-//! forging. A forged token can make a session wait, or remember too much; what it names is checked before it is used.
-//! The causes are the protocol's own bytes: this module does not look into them.
+//! Little endian, then base64url. The seal is the first half of a keyed BLAKE3 of everything before it. Where the
+//! cluster has keys for it, nobody else can make a token; any of them is accepted, and the first one seals, so
+//! that keys can be replaced one after the other. Without keys the seal finds typing and copying mistakes only. A
+//! token of another cluster is known by its name. What a token names is checked before it is used, whoever made
+//! it. The causes are the protocol's own bytes: this module does not look into them.
 
+use crate::config::{NodeConfig, TokenKey};
 use ensue_types::{Causes, Context, KeyspaceId, LogicalTime, limits};
 use thiserror::Error;
 
-const VERSION: u8 = 1;
-const HEADER_BYTES: usize = 14;
-const CHECKSUM_BYTES: usize = 8;
+const VERSION: u8 = 2;
+const HEADER_BYTES: usize = 22;
+const SEAL_BYTES: usize = 16;
+/// What seals where there are no keys.
+const NO_KEY: [u8; 32] = [0; 32];
+
+/// What makes a token one of this cluster.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sealing<'a> {
+    cluster: u64,
+    keys: &'a [TokenKey],
+}
+
+impl<'a> Sealing<'a> {
+    pub(crate) fn of(config: &'a NodeConfig) -> Sealing<'a> {
+        Sealing { cluster: config.cluster as u64, keys: &config.token_keys }
+    }
+
+    fn seal(&self, content: &[u8]) -> [u8; SEAL_BYTES] {
+        seal(self.keys.first().map_or(&NO_KEY, |key| &key.0), content)
+    }
+
+    /// Compares with every key in a time that does not depend on how much of a seal is right.
+    fn accepts(&self, content: &[u8], given: &[u8]) -> bool {
+        let is_of = |key: &[u8; 32]| {
+            let right = seal(key, content);
+            right.iter().zip(given).fold(0, |difference, (one, other)| difference | (one ^ other)) == 0
+        };
+        match self.keys {
+            [] => is_of(&NO_KEY),
+            keys => keys.iter().any(|key| is_of(&key.0)),
+        }
+    }
+}
+
+fn seal(key: &[u8; 32], content: &[u8]) -> [u8; SEAL_BYTES] {
+    let hash = blake3::keyed_hash(key, content);
+    let mut half = [0; SEAL_BYTES];
+    half.copy_from_slice(&hash.as_bytes()[..SEAL_BYTES]);
+    half
+}
 
 /// A past within one keyspace, on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,43 +74,48 @@ pub(crate) enum TokenError {
     Length,
     #[error("a version that this server does not know")]
     Version,
-    #[error("the checksum does not match")]
-    Checksum,
+    #[error("it is of another cluster")]
+    Cluster,
+    #[error("its seal does not match: it was changed, or not made with a key of this cluster")]
+    Seal,
     #[error("its facts are those of no protocol")]
     Causes,
 }
 
 impl Token {
-    pub(crate) fn encode(&self) -> String {
+    pub(crate) fn encode(&self, sealing: Sealing<'_>) -> String {
         let causes = self.context.causes.encode();
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + causes.len() + CHECKSUM_BYTES);
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + causes.len() + SEAL_BYTES);
         bytes.push(VERSION);
         bytes.push(self.keyspace.0);
+        bytes.extend_from_slice(&sealing.cluster.to_le_bytes());
         bytes.extend_from_slice(&self.context.time.0.to_le_bytes());
         bytes.extend_from_slice(&(causes.len() as u32).to_le_bytes());
         bytes.extend_from_slice(&causes);
-        bytes.extend_from_slice(&checksum(&bytes).to_le_bytes());
+        bytes.extend_from_slice(&sealing.seal(&bytes));
         to_text(&bytes)
     }
 
-    pub(crate) fn decode(text: &[u8]) -> Result<Token, TokenError> {
+    pub(crate) fn decode(text: &[u8], sealing: Sealing<'_>) -> Result<Token, TokenError> {
         if text.len() > limits::TOKEN_BYTES_MAX {
             return Err(TokenError::TooLong);
         }
         let bytes = from_text(text)?;
-        if bytes.len() < HEADER_BYTES + CHECKSUM_BYTES {
-            return Err(TokenError::Length);
+        match bytes.first() {
+            Some(&VERSION) if bytes.len() >= HEADER_BYTES + SEAL_BYTES => {}
+            Some(&VERSION) | None => return Err(TokenError::Length),
+            Some(_) => return Err(TokenError::Version),
         }
-        if bytes[0] != VERSION {
-            return Err(TokenError::Version);
+        let (content, given) = bytes.split_at(bytes.len() - SEAL_BYTES);
+        if content[2..10] != sealing.cluster.to_le_bytes() {
+            return Err(TokenError::Cluster);
         }
-        let (content, sum) = bytes.split_at(bytes.len() - CHECKSUM_BYTES);
-        if checksum(content).to_le_bytes() != sum {
-            return Err(TokenError::Checksum);
+        if !sealing.accepts(content, given) {
+            return Err(TokenError::Seal);
         }
         let (header, causes) = content.split_at(HEADER_BYTES);
-        let time = <[u8; 8]>::try_from(&header[2..10]).map_err(|_| TokenError::Length)?;
-        let length = <[u8; 4]>::try_from(&header[10..14]).map_err(|_| TokenError::Length)?;
+        let time = <[u8; 8]>::try_from(&header[10..18]).map_err(|_| TokenError::Length)?;
+        let length = <[u8; 4]>::try_from(&header[18..22]).map_err(|_| TokenError::Length)?;
         if u32::from_le_bytes(length) as usize != causes.len() {
             return Err(TokenError::Length);
         }
@@ -78,12 +124,6 @@ impl Token {
         let context = Context { time, causes };
         Ok(Token { keyspace: KeyspaceId(header[1]), context })
     }
-}
-
-fn checksum(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

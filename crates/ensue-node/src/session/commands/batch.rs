@@ -10,6 +10,7 @@
 use super::Exchange;
 use super::blocked::Blocked;
 use super::queue::Queue;
+use crate::session::access::refused;
 use crate::session::cx::Cx;
 use crate::session::failure::UNANSWERED;
 use crate::session::homes::{self, Place};
@@ -17,11 +18,13 @@ use crate::session::plan::{Plan, patterns_stay, scripts};
 use crate::session::slow_log::SlowLog;
 use crate::session::step::Step;
 use crate::session::write_marks::{BATCH_COMMANDS_MAX, WriteMarks};
+use ensue_acl::User;
 use ensue_protocol::SnapshotReads;
 use ensue_resp::request::Blocking;
 use ensue_resp::{CommandSpec, Flags, Route};
 use ensue_types::{Args, PartitionId, partition_of};
 use ensue_wire::Message;
+use std::sync::Arc;
 
 /// Bytes of one batch: far below a frame between nodes, and short enough not to hold up other sessions.
 const BATCH_BYTES_MAX: usize = 4 << 20;
@@ -35,6 +38,8 @@ pub(crate) struct Run {
     latest: &'static str,
     /// A command among them may take long.
     may_be_slow: bool,
+    /// What follows may be what its user may not execute.
+    is_limited: bool,
     /// It is one command, which may wait.
     blocking: Option<Box<Blocking>>,
 }
@@ -47,13 +52,14 @@ pub(crate) struct Batch {
 
 impl Run {
     /// The longest run at the front of the queue; none if the first command is not of one partition.
-    pub(crate) fn find(cx: &Cx<'_>, queue: &Queue) -> Option<Run> {
+    /// A user that may not do everything ends it with the first command that it may not execute, and with a script.
+    pub(crate) fn find(cx: &Cx<'_>, queue: &Queue, limited: Option<&Arc<User>>) -> Option<Run> {
         let spread = cx.spread();
         let mut run: Option<Run> = None;
         let mut bytes = 0;
         for args in queue.iter().take(BATCH_COMMANDS_MAX) {
-            let Some((spec, owner)) =
-                single_owner(args, spread).filter(|(spec, _)| has_owner(cx, spec, args))
+            let Some((spec, owner)) = single_owner(args, spread)
+                .filter(|(spec, _)| has_owner(cx, spec, args) && may(cx, limited, spec, args))
             else {
                 break;
             };
@@ -69,6 +75,7 @@ impl Run {
                     writes: WriteMarks::default(),
                     latest: spec.name,
                     may_be_slow: false,
+                    is_limited: limited.is_some(),
                     blocking: None,
                 }),
                 // One command may be longer, and then travels alone.
@@ -129,7 +136,8 @@ impl Run {
     }
 
     fn reads(&self, cx: &Cx<'_>, queue: &Queue) -> Option<usize> {
-        let only_reads = self.commands < queue.len() && self.writes == WriteMarks::default();
+        let only_reads =
+            !self.is_limited && self.commands < queue.len() && self.writes == WriteMarks::default();
         // A snapshot may lie in the past, and a plain read should not.
         if !only_reads || cx.protocol().capabilities().snapshot_reads != SnapshotReads::TwoRounds {
             return None;
@@ -197,6 +205,11 @@ impl Batch {
         replies.resize(cx.requests.asked_count(), UNANSWERED);
         Step::Completed(replies)
     }
+}
+
+/// Whether a user that may not do everything may execute this in a run.
+fn may(cx: &Cx<'_>, limited: Option<&Arc<User>>, spec: &'static CommandSpec, args: &Args) -> bool {
+    limited.is_none_or(|user| spec.route != Route::Script && refused::may(user, cx.keyspace(), spec, args))
 }
 
 /// Whether a command is executed here and not at the home of its keys.

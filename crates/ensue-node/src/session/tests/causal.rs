@@ -1,12 +1,12 @@
 //! CAUSAL: tokens, what a merge waits for, and how many datacenters have a past.
 
 use super::*;
-use crate::session::causal::token::Token;
+use crate::session::causal::token::{Sealing, Token};
 use ensue_types::{Breaking, Causes, Dependency, Extent, Incarnation, KeyspaceId, Opaque, PartitionId, Rule};
 
 pub(super) fn token(keyspace: u8, time_ms: u64, operations: &[(u8, u16, u64)]) -> String {
     let context = Context { time: LogicalTime::from_ms(time_ms), causes: causes(operations) };
-    Token { keyspace: KeyspaceId(keyspace), context }.encode()
+    Token { keyspace: KeyspaceId(keyspace), context }.encode(Sealing::of(&config()))
 }
 
 /// Gives the session this past.
@@ -30,7 +30,7 @@ fn a_token_carries_the_past_of_the_selected_keyspace() {
     past(&mut world, &[(0, 0, 4), (1, 2, 5)]);
     let received = world.ask("CAUSAL TOKEN");
     let text = received.split('|').nth(1).expect("a bulk string");
-    let token = Token::decode(text.as_bytes()).expect("valid");
+    let token = Token::decode(text.as_bytes(), Sealing::of(&config())).expect("valid");
     assert_eq!(token.keyspace, KeyspaceId(0));
     assert_eq!(token.context, Context { time: LogicalTime(77), causes: causes(&[(0, 0, 4), (1, 2, 5)]) });
     assert!(world.ask("SELECT 1").starts_with("+OK"));
@@ -140,7 +140,7 @@ fn tokens_that_are_refused() {
     assert!(world.ask(&format!("CAUSAL MERGE {}", token(1, WALL_MS, &[]))).starts_with(invalid));
     let causes = Causes::Extension(Opaque(vec![99, 9]));
     let context = Context { time: LogicalTime(1), causes };
-    let foreign = Token { keyspace: KeyspaceId(0), context }.encode();
+    let foreign = Token { keyspace: KeyspaceId(0), context }.encode(Sealing::of(&config()));
     assert!(world.ask(&format!("CAUSAL MERGE {foreign}")).starts_with(invalid));
     let ahead = token(0, WALL_MS + 60_001, &[]);
     assert!(world.ask(&format!("CAUSAL MERGE {ahead}")).starts_with("-CLOCKAHEAD "));
@@ -315,7 +315,7 @@ fn vector_token(times: [u64; 2]) -> String {
     let times = times.into_iter().map(LogicalTime::from_ms).collect();
     let causes = ensue_types::Vector { times, ..Default::default() }.into();
     let context = Context { time: LogicalTime::from_ms(WALL_MS), causes };
-    Token { keyspace: KeyspaceId(0), context }.encode()
+    Token { keyspace: KeyspaceId(0), context }.encode(Sealing::of(&config()))
 }
 
 /// What a merge is answered when the partitions say this of the token's times: which datacenter's is nowhere, if one

@@ -3,7 +3,7 @@
 use super::*;
 
 fn with_password() -> World {
-    World::with(NodeConfig { password: Some("secret".into()), ..config() })
+    World::with(NodeConfig { users: users_with_password("secret"), ..config() })
 }
 
 #[test]

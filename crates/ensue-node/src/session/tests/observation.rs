@@ -71,7 +71,7 @@ fn of_one_node_only_its_cores_and_their_partitions_are_asked() {
 
 #[test]
 fn who_watches_is_no_client_needs_no_password_and_leaves_nothing_behind() {
-    let mut world = World::with(NodeConfig { password: Some("secret".into()), ..config() });
+    let mut world = World::with(NodeConfig { users: users_with_password("secret"), ..config() });
     for number in 0..3 {
         world.sessions.on_observe(world.now, SessionId(100 + number), Scope::Node);
         world.drain();

@@ -46,6 +46,11 @@ impl Multi {
         self.commands.len()
     }
 
+    /// A command was refused elsewhere: EXEC will be, too.
+    pub(crate) fn fail(&mut self) {
+        self.failed = true;
+    }
+
     /// Which commands are queued.
     pub(crate) fn specs(&self) -> Vec<&'static CommandSpec> {
         self.commands.iter().map(|(spec, _)| *spec).collect()

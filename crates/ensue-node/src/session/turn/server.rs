@@ -3,7 +3,7 @@
 use super::Turn;
 use crate::session::admin::debug::Debugged;
 use crate::session::admin::slots::Clustered;
-use crate::session::admin::{acl, client, cluster_query, config, debug, latency, order, slots};
+use crate::session::admin::{client, cluster_query, config, debug, latency, order, slots};
 use crate::session::exchange::{Exchange, Then};
 use crate::session::pause::Paused;
 use crate::session::plan::{Plan, functions, scripts};
@@ -25,10 +25,6 @@ pub(super) fn server_command(turn: &mut Turn<'_>, name: &str, args: &Args) {
                 return turn.follow(step);
             }
         },
-        "acl" => {
-            let step = acl::on_command(cx, args);
-            return turn.follow(step);
-        }
         "cluster" => match slots::on_command(cx, session.client.local_address(), args) {
             Clustered::Answered(reply) => Err(reply),
             Clustered::Asks(plan, in_slot) => {

@@ -11,10 +11,13 @@ const FAST: Flags = flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]);
 pub(super) const ROWS: [CommandSpec; 10] = [
     row("acl", -2, OPERATES, Route::Session)
         .listed("server", "6.0.0")
-        .subcommands(&["cat", "dryrun", "getuser", "help", "list", "log", "users", "whoami"])
+        .subcommands(&[
+            "cat", "deluser", "dryrun", "genpass", "getuser", "help", "list", "load", "log", "save",
+            "setuser", "users", "whoami",
+        ])
         .says(
-            "Tell of the one user, default, and of who was refused.",
-            "Tells of the datacenter that is asked.",
+            "Say who the users are, what each may do, and who was refused.",
+            "Users are of a datacenter: a change reaches all its cores, and no other datacenter.",
         ),
     row("cluster", -2, ANSWERED, Route::Session)
         .listed("cluster", "3.0.0")

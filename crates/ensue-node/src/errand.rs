@@ -1,0 +1,113 @@
+//! Work that a session has somebody else do: it takes long, or needs chance or a file, which a node does not have.
+//!
+//! An [`Errand`] leaves as `Output::Errand`; whoever owns the threads does it ([`Errand::run`] where that is all it
+//! takes) and brings what came of it back as `Input::ErrandDone`, in any order. A session has one at a time, and
+//! answers with an error if it takes too long.
+
+use bytes::Bytes;
+use ensue_acl::{Prepared, Salt, Verifier, Work};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// What is to be done.
+#[derive(Clone)]
+pub enum Errand {
+    /// Says whether one of these is of the password: 20 to 30 ms each.
+    Compare { verifiers: Vec<Verifier>, password: Bytes },
+    /// Makes what rules with passwords need: as slow.
+    Hash(Work),
+    /// Draws so many random bytes.
+    Draw(usize),
+    /// Reads the file of users.
+    LoadUsers,
+    /// Replaces the file of users by this text, whole or not at all.
+    SaveUsers(Bytes),
+}
+
+/// What came of it.
+#[derive(Clone)]
+pub enum ErrandDone {
+    Compared(bool),
+    Hashed(Prepared),
+    Drawn(Vec<u8>),
+    /// The text, or why there is none.
+    Loaded(Result<Bytes, String>),
+    Saved(Result<(), String>),
+}
+
+impl Errand {
+    /// Does it, with random bytes from there. What is about a file is left to who has one, and comes back.
+    pub fn run(self, mut draw: impl FnMut(&mut [u8])) -> Result<ErrandDone, Errand> {
+        match self {
+            Errand::Compare { verifiers, password } => {
+                Ok(ErrandDone::Compared(verifiers.iter().any(|verifier| verifier.matches(&password))))
+            }
+            Errand::Hash(work) => Ok(ErrandDone::Hashed(work.run(|| {
+                let mut salt = [0; 16];
+                draw(&mut salt);
+                Salt(salt)
+            }))),
+            Errand::Draw(count) => {
+                let mut bytes = vec![0; count];
+                draw(&mut bytes);
+                Ok(ErrandDone::Drawn(bytes))
+            }
+            file @ (Errand::LoadUsers | Errand::SaveUsers(_)) => Err(file),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Errand::Compare { .. } => "Compare",
+            Errand::Hash(_) => "Hash",
+            Errand::Draw(_) => "Draw",
+            Errand::LoadUsers => "LoadUsers",
+            Errand::SaveUsers(_) => "SaveUsers",
+        }
+    }
+}
+
+impl ErrandDone {
+    fn name(&self) -> &'static str {
+        match self {
+            ErrandDone::Compared(true) => "Right",
+            ErrandDone::Compared(false) => "Wrong",
+            ErrandDone::Hashed(_) => "Hashed",
+            ErrandDone::Drawn(_) => "Drawn",
+            ErrandDone::Loaded(_) => "Loaded",
+            ErrandDone::Saved(_) => "Saved",
+        }
+    }
+}
+
+/// Names it only: passwords do not belong into a log.
+impl fmt::Debug for Errand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl PartialEq for Errand {
+    fn eq(&self, other: &Errand) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl fmt::Debug for ErrandDone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Of an event in a simulated world: nothing that happens there depends on more.
+impl Hash for Errand {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+impl Hash for ErrandDone {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}

@@ -1,0 +1,153 @@
+//! Users: who logs in, what they may do, and what becomes of their sessions when they change.
+
+use super::connection::order;
+use super::*;
+
+/// A user that may read and write keys that begin with `k`, and run scripts, with a password of SHA-256.
+fn with_app() -> World {
+    let mut world = World::new();
+    let hash = ensue_acl::Verifier::sha256(b"pw").to_string();
+    let rules = format!("ACL SETUSER app on #{hash} ~k* resetchannels &news:* +@all -@dangerous -ping");
+    assert_eq!(order(&mut world, &rules, "+OK\r\n"), "+OK|");
+    world
+}
+
+fn as_app() -> World {
+    let mut world = with_app();
+    assert_eq!(world.ask("AUTH app pw"), "+OK|");
+    world
+}
+
+#[test]
+fn a_user_may_do_what_its_rules_say_and_a_refusal_is_logged() {
+    let mut world = as_app();
+    assert_eq!(world.ask("ACL WHOAMI"), "$3|app|");
+    assert_eq!(world.ask("PING"), "-NOPERM User app has no permissions to run the 'ping' command|");
+    assert_eq!(world.ask("GET other"), "-NOPERM No permissions to access a key|");
+    assert_eq!(world.ask("SUBSCRIBE secret"), "-NOPERM No permissions to access a channel|");
+    world.send(&[&format!("SET {} 1", key(0, 0))]);
+    world.executed(vec![Reply::OK]);
+    assert_eq!(world.received(), "+OK|");
+    assert_eq!(world.ask("AUTH default any"), "+OK|");
+    let log = order(&mut world, "ACL LOG", "*0\r\n");
+    assert!(log.starts_with("*3|"), "{log}");
+    for entry in
+        ["|$6|object|$4|ping|", "|$6|object|$5|other|", "|$6|object|$6|secret|", "|$8|username|$3|app|"]
+    {
+        assert!(log.contains(entry), "{entry} in {log}");
+    }
+}
+
+#[test]
+fn a_run_of_commands_ends_before_the_first_that_is_not_allowed() {
+    let mut world = as_app();
+    let key = key(0, 0);
+    world.send(&[&format!("SET {key} 1"), "GET other", &format!("GET {key}")]);
+    let first = world.next();
+    assert_eq!(executes(&first), [format!("SET {key} 1")]);
+    let executed = |envelope: &Envelope, replies| Message::Executed {
+        request: request(envelope),
+        context: Context::default(),
+        replies,
+    };
+    world.answer(&first, 1, executed(&first, vec![Reply::OK]));
+    let second = world.next();
+    assert_eq!(executes(&second), [format!("GET {key}")]);
+    world.answer(&second, 1, executed(&second, vec![bulk("1")]));
+    assert_eq!(world.received(), "+OK|-NOPERM No permissions to access a key|$1|1|");
+}
+
+#[test]
+fn what_is_not_allowed_in_a_transaction_aborts_it() {
+    let mut world = as_app();
+    world.send(&["MULTI", "GET other", &format!("GET {}", key(0, 0)), "EXEC"]);
+    assert!(world.sent.is_empty());
+    assert_eq!(
+        world.received(),
+        "+OK|-NOPERM No permissions to access a key|+QUEUED|\
+         -EXECABORT Transaction discarded because of previous errors.|"
+    );
+}
+
+#[test]
+fn a_script_says_what_its_user_may_do_and_no_client_can_say_it() {
+    let mut world = as_app();
+    world.send(&[&format!("EVAL x 1 {}", key(0, 0))]);
+    // Every partition is told the text first, as that of anybody.
+    while let Some(envelope) = world.sent.pop_front() {
+        if let Message::Transact { parts, .. } = &envelope.message {
+            let told = words(&parts[0].commands[0].1);
+            let expected = format!("\u{1}EVAL x 1 {} user app on ", key(0, 0));
+            assert!(told.starts_with(&expected), "{told:?}");
+            return;
+        }
+        let request = request(&envelope);
+        let replies = vec![bulk("sha")];
+        world.answer(&envelope, 1, Message::Executed { request, context: Context::default(), replies });
+    }
+    panic!("the script was never sent");
+}
+
+#[test]
+fn the_mark_of_a_script_is_no_name_that_a_client_can_send() {
+    let mut world = World::new();
+    let answer = world.ask(&format!("\u{1}EVAL x 1 {} line", key(0, 0)));
+    assert!(answer.starts_with("-ERR unknown command "), "{answer}");
+}
+
+#[test]
+fn a_user_that_is_changed_may_do_other_things_at_once_and_one_that_is_gone_nothing() {
+    let mut world = as_app();
+    let tell = |world: &mut World, words: Vec<Bytes>| {
+        let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(1) };
+        let query = ensue_wire::CoreQuery::Order(words);
+        let request = RequestId::default();
+        let message = Message::CoreQuery { request, query };
+        let to = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+        world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });
+        world.drain();
+        world.sent.clear();
+    };
+    let words =
+        |words: &[&'static str]| words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect();
+    tell(&mut world, words(&["user-set", "9000000000000-1", "user app on nopass ~* &* +@all"]));
+    assert_eq!(world.ask("PING"), "+PONG|");
+    assert!(!world.disconnected);
+    tell(&mut world, words(&["user-delete", "9000000000001-1", "app"]));
+    assert!(world.disconnected);
+}
+
+#[test]
+fn a_password_that_is_slow_to_compare_is_an_errand_and_once_proven_it_is_none() {
+    let mut world = World::new();
+    assert_eq!(order(&mut world, "ACL SETUSER slow on >secret ~* +@all", "+OK\r\n"), "+OK|");
+    assert!(world.ask("ACL LIST").contains(" #$argon2id$"));
+    assert_eq!(world.errands, 1);
+    for (command, answer, errands) in [
+        ("AUTH slow secret", "+OK|", 2),
+        ("AUTH slow secret", "+OK|", 2),
+        ("AUTH slow wrong", "-WRONGPASS invalid username-password pair or user is disabled.|", 3),
+        // A name that nobody has takes as long.
+        ("AUTH nobody wrong", "-WRONGPASS invalid username-password pair or user is disabled.|", 4),
+        ("ACL WHOAMI", "$4|slow|", 4),
+    ] {
+        assert_eq!(world.ask(command), answer, "{command}");
+        assert_eq!(world.errands, errands, "{command}");
+    }
+    assert!(world.ask("HELLO 3 AUTH slow secret").starts_with("%7|"));
+    assert_eq!(world.errands, 4);
+    assert_eq!(world.ask("ACL GENPASS 5"), "$2|07|");
+    assert!(world.ask("ACL SAVE").starts_with("-ERR This instance is not configured to use an ACL file."));
+}
+
+#[test]
+fn wrong_rules_change_nothing() {
+    let mut world = World::new();
+    assert_eq!(
+        world.ask("ACL SETUSER app on +nonsense"),
+        "-ERR Error in ACL SETUSER modifier '+nonsense': Unknown command or category name in ACL|"
+    );
+    assert_eq!(world.ask("ACL USERS"), "*1|$7|default|");
+    assert_eq!(world.ask("ACL DELUSER default"), "-ERR The 'default' user cannot be removed|");
+    assert_eq!(order(&mut world, "ACL DELUSER nobody", "+OK\r\n"), ":0|");
+}

@@ -1,0 +1,158 @@
+//! Who a session's client is, and what it may do.
+
+use super::Turn;
+use crate::errand::ErrandDone;
+use crate::session::access::refused;
+use crate::session::access::scripts::mark;
+use crate::session::admin::acl;
+use crate::session::admin::handshake::{self, Wish};
+use crate::session::admin::login::{After, Login, Verdict, WRONG_PASSWORD};
+use crate::session::exchange::Exchange;
+use crate::session::transactions::multi::Multi;
+use ensue_acl::{Context, User};
+use ensue_resp::{CommandSpec, Route};
+use ensue_types::{Args, Reply};
+use std::sync::Arc;
+
+/// `AUTH` and `HELLO`.
+pub(super) fn handshake(turn: &mut Turn<'_>, name: &str, args: &Args) {
+    let (cx, client) = (&mut turn.cx, &turn.session.client);
+    let wish = match name {
+        "auth" => handshake::auth(&cx.core.access, args),
+        _ => handshake::hello(client.version(), args),
+    };
+    match wish {
+        Err(refusal) => turn.reply(&refusal),
+        Ok(Wish::Hello(after)) => {
+            let reply = turn.session.client.on_handshake(after);
+            greet(turn, &reply);
+        }
+        Ok(Wish::Login(login)) => match login.clone().begin(cx) {
+            Verdict::Right(user) => log_in(turn, user, login.into_after()),
+            Verdict::Wrong => refuse(turn, &login),
+            Verdict::Waits(waiting) => turn.session.exchange = Exchange::Errand(waiting),
+        },
+    }
+}
+
+fn log_in(turn: &mut Turn<'_>, user: Arc<User>, after: After) {
+    let reply = turn.session.client.on_login(user, after);
+    greet(turn, &reply);
+}
+
+/// Answers, and has everybody know which version the client speaks now.
+fn greet(turn: &mut Turn<'_>, reply: &Reply) {
+    let (cx, session) = (&mut turn.cx, &mut *turn.session);
+    let (id, version) = (session.client.id(), session.client.version());
+    cx.core.channels.set_version(id, version);
+    cx.core.tracking.set_version(id, version);
+    let subscribes = crate::session::pubsub::command::is_subscribed(cx);
+    session.restrict(subscribes);
+    turn.reply(reply);
+}
+
+fn refuse(turn: &mut Turn<'_>, login: &Login) {
+    let line = line(turn);
+    login.refuse(&mut turn.cx, line);
+    turn.reply(&WRONG_PASSWORD);
+}
+
+/// The line of `CLIENT LIST`.
+fn line(turn: &Turn<'_>) -> String {
+    let activity = turn.session.activity(turn.cx.keyspace(), &turn.cx.core.channels);
+    turn.session.client.line(turn.cx.now, activity)
+}
+
+/// What was sent for is there.
+pub(in crate::session) fn on_errand_done(turn: &mut Turn<'_>, number: u64, done: ErrandDone) {
+    match std::mem::take(&mut turn.session.exchange) {
+        Exchange::Errand(waiting) if waiting.is_for(number) => match waiting.into_login() {
+            Ok(login) => {
+                turn.end_exchange();
+                let is_right = matches!(done, ErrandDone::Compared(true));
+                match login.end(&mut turn.cx.core.access, is_right) {
+                    Some(user) => log_in(turn, user, login.into_after()),
+                    None => refuse(turn, &login),
+                }
+            }
+            Err(waiting) => {
+                let step = waiting.on_done(&mut turn.cx, done);
+                turn.follow(step);
+            }
+        },
+        exchange => turn.session.exchange = exchange,
+    }
+    turn.advance();
+}
+
+/// `ACL`.
+pub(super) fn acl_command(turn: &mut Turn<'_>, args: &Args) {
+    let Some(user) = turn.session.client.user().cloned() else { return };
+    let step = acl::on_command(&mut turn.cx, &user, args);
+    turn.follow(step);
+}
+
+/// Why the client's user may not execute a command; nothing if it may. A refusal is noted.
+pub(super) fn refusal(turn: &mut Turn<'_>, spec: &'static CommandSpec, args: &Args) -> Option<Reply> {
+    let user = Arc::clone(turn.session.client.user()?);
+    if user.allows_all() {
+        return None;
+    }
+    let context = if turn.session.multi.is_some() { Context::Multi } else { Context::Toplevel };
+    // Written only for who is refused.
+    let (client, now) = (&turn.session.client, turn.cx.now);
+    let activity = turn.session.activity(turn.cx.keyspace(), &turn.cx.core.channels);
+    let command = (spec, &args[..]);
+    let (reply, refusal) =
+        refused::refusal(&user, turn.cx.keyspace(), command, (context, || client.line(now, activity)))?;
+    turn.cx.core.note_refusal(now, refusal);
+    Some(reply)
+}
+
+/// Whether it may, without a note.
+pub(super) fn may(turn: &Turn<'_>, spec: &'static CommandSpec, args: &Args) -> bool {
+    let keyspace = turn.cx.keyspace();
+    turn.session.client.user().is_none_or(|user| refused::may(user, keyspace, spec, args))
+}
+
+/// The same of a command of which nothing is known yet.
+pub(super) fn may_run(turn: &Turn<'_>, args: &Args) -> bool {
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name));
+    spec.is_none_or(|spec| may(turn, spec, args))
+}
+
+/// The command, which says what its client's user may do if it is a script of one that may not do everything.
+pub(super) fn marked(turn: &Turn<'_>, spec: &CommandSpec, args: Args) -> Args {
+    match turn.session.client.user() {
+        Some(user) if spec.route == Route::Script && !user.allows_all() => mark(args, user),
+        _ => args,
+    }
+}
+
+/// Whether a command that was queued may not be executed any more.
+pub(super) fn has_lost_permissions(turn: &Turn<'_>) -> bool {
+    let mut queued = turn.session.multi.iter().flat_map(|multi| multi.commands());
+    queued.any(|(spec, args)| !may(turn, spec, args))
+}
+
+pub(super) const CHANGED: Reply = Reply::error(
+    "EXECABORT Transaction discarded because what its user may do has changed, and a command in it is not allowed any \
+     more.",
+);
+
+/// A command as it is queued, if its user may execute it; else it is answered, and `EXEC` will be refused.
+pub(super) fn admit_to_multi(
+    turn: &mut Turn<'_>,
+    spec: Option<&'static CommandSpec>,
+    args: Args,
+) -> Option<Args> {
+    let Some(spec) = spec else { return Some(args) };
+    let is_whole = ensue_resp::check_arity(spec, args.len());
+    let Some(refusal) = refusal(turn, spec, &args).filter(|_| is_whole) else {
+        return Some(marked(turn, spec, args));
+    };
+    turn.cx.core.counters.on_rejected(Some(spec));
+    turn.session.multi.iter_mut().for_each(Multi::fail);
+    turn.reply(&refusal);
+    None
+}

@@ -1,0 +1,133 @@
+//! A dump: what `DUMP` answers and `RESTORE` takes, as Redis 7.2 writes a value into its files.
+//!
+//! A value is a byte that names its layout, the layout, two bytes with the version of the format, and eight with a
+//! checksum of all before. One layout of each type is written, the plain one; all of these types are read. Numbers in the bytes of others are bounded by the bytes that are there before
+//! anything is made of them.
+
+use crate::checksum::checksum;
+use crate::content::Writer;
+use crate::error::RdbError;
+use crate::reader::Reader;
+use crate::value::{Content, ExpiringField, Value};
+use crate::{content, layout, text};
+use bytes::Bytes;
+use ensue_types::limits;
+
+/// The version of the format that is written, but for what it does not have.
+const VERSION: u16 = 11;
+/// The version that has deadlines of fields, and the highest that is read: that of Redis 7.4.
+const VERSION_MAX: u16 = 12;
+/// The version and the checksum.
+const FOOTER_BYTES: usize = 10;
+
+/// Why bytes are no dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpError {
+    /// It is too short, of a later version, or its checksum is wrong.
+    Footer,
+    /// The value in it is none.
+    Value,
+    /// A file of the version that is written cannot hold it: it has deadlines of fields.
+    TooNew,
+    /// It holds something else than libraries.
+    NotLibrary,
+}
+
+impl From<RdbError> for DumpError {
+    fn from(_: RdbError) -> DumpError {
+        DumpError::Value
+    }
+}
+
+/// The dump of a value.
+pub fn write(value: &Value) -> Bytes {
+    let mut out = vec![text::layout_of(value)];
+    text::write_value(&mut out, value);
+    let is_dated = matches!(value, Value::DatedHash(_));
+    sealed(out, if is_dated { VERSION_MAX } else { VERSION })
+}
+
+/// Whether a dump is of a hash with deadlines of fields.
+pub fn has_field_deadlines(dump: &[u8]) -> bool {
+    dump.first() == Some(&layout::HASH_EXPIRING)
+}
+
+/// The value of a dump.
+pub fn read(dump: &[u8]) -> Result<Value, DumpError> {
+    let mut reader = Reader::new(opened(dump)?, limits::ENTRY_BYTES_MAX);
+    let layout = reader.byte()?;
+    let value = match content::read(&mut reader, layout, Writer::Redis)? {
+        Content::Value(value) => value,
+        Content::Expiring(fields) if fields.iter().any(|field| field.deadline_ms.is_some()) => {
+            Value::DatedHash(fields.into_iter().map(ExpiringField::into_dated).collect())
+        }
+        Content::Expiring(fields) => {
+            Value::Hash(fields.into_iter().map(|field| (field.name, field.value)).collect())
+        }
+        Content::Stream(_) | Content::Module { .. } => return Err(DumpError::Value),
+    };
+    let (count, is_distinct) = match &value {
+        Value::Text(_) => (1, true),
+        Value::List(values) => (values.len(), true),
+        Value::Set(members) => (members.len(), are_distinct(members.iter())),
+        Value::Hash(pairs) => (pairs.len(), are_distinct(pairs.iter().map(|(name, _)| name))),
+        Value::DatedHash(fields) => (fields.len(), are_distinct(fields.iter().map(|(name, ..)| name))),
+        Value::Sorted(members) => (members.len(), are_distinct(members.iter().map(|(_, name)| name))),
+    };
+    if count == 0 || !is_distinct || !reader.is_at_end()? {
+        return Err(DumpError::Value);
+    }
+    Ok(value)
+}
+
+fn are_distinct<'v>(names: impl Iterator<Item = &'v Bytes>) -> bool {
+    let mut names: Vec<&Bytes> = names.collect();
+    names.sort_unstable();
+    names.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+/// A dump without the version and the checksum, which are right.
+pub(crate) fn opened(dump: &[u8]) -> Result<&[u8], DumpError> {
+    let body_bytes = dump.len().checked_sub(FOOTER_BYTES).ok_or(DumpError::Footer)?;
+    let (body, footer) = dump.split_at(body_bytes);
+    let version = u16::from_le_bytes([footer[0], footer[1]]);
+    let told = u64::from_le_bytes(footer[2..].try_into().map_err(|_| DumpError::Footer)?);
+    // Zero says that whoever wrote it makes no checksums.
+    if version > VERSION_MAX || (told != 0 && told != checksum(&dump[..body_bytes + 2])) {
+        return Err(DumpError::Footer);
+    }
+    Ok(body)
+}
+
+/// A dump of libraries of functions.
+pub fn write_libraries<'t>(texts: impl Iterator<Item = &'t Bytes>) -> Bytes {
+    let mut out = Vec::new();
+    for text in texts {
+        out.push(layout::LIBRARY);
+        text::write_text(&mut out, text);
+    }
+    sealed(out, VERSION)
+}
+
+/// The texts of the libraries in a dump.
+pub fn read_libraries(dump: &[u8]) -> Result<Vec<Bytes>, DumpError> {
+    let mut reader = Reader::new(opened(dump)?, limits::ENTRY_BYTES_MAX);
+    let mut texts = Vec::new();
+    while !reader.is_at_end()? {
+        match (reader.byte(), reader.text()) {
+            (Ok(layout::LIBRARY), Ok(text)) => texts.push(text),
+            _ => return Err(DumpError::NotLibrary),
+        }
+    }
+    Ok(texts)
+}
+
+fn sealed(mut out: Vec<u8>, version: u16) -> Bytes {
+    out.extend_from_slice(&version.to_le_bytes());
+    let sum = checksum(&out);
+    out.extend_from_slice(&sum.to_le_bytes());
+    out.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! The users of a node as its files say: `aclfile`, or `user` lines and `requirepass`.
+//!
+//! Passwords are hashed here, once, at the start or when a file is loaded; a node gets verifiers. A file of users is
+//! replaced whole: what is written goes to a new file beside it, which then takes its name.
+
+use crate::config::Config;
+use crate::secret;
+use ensue_node::acl::{Immediate, LoadError, Salt, Users, Verifier};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why there are no users.
+#[derive(Debug, Error)]
+pub enum UsersError {
+    #[error("`aclfile` and `user` lines are both there: users are said in one place")]
+    TwoPlaces,
+    #[error("cannot read the file of users {}: {error}", path.display())]
+    File { path: PathBuf, error: io::Error },
+    #[error("{0}")]
+    Rules(#[from] LoadError),
+    #[error("no random numbers for salts: {0}")]
+    Random(io::Error),
+}
+
+/// The users with which a node starts.
+pub(crate) fn read(config: &Config) -> Result<Users, UsersError> {
+    let mut users = Users::new();
+    match (&config.aclfile, &config.users[..]) {
+        (Some(_), [_, ..]) => return Err(UsersError::TwoPlaces),
+        (Some(path), []) => return load(path),
+        (None, lines) => {
+            let directives: Vec<(usize, &str)> =
+                lines.iter().enumerate().map(|(index, line)| (index + 1, line.as_str())).collect();
+            users.load_directives("user", &directives, &mut Immediate(salts()?))?;
+        }
+    }
+    let says_default = config.users.iter().any(|line| line.split(' ').next() == Some("default"));
+    if let Some(password) = config.requirepass.as_ref().filter(|_| !says_default) {
+        // Whoever reads the configuration knows the password itself: a slow hash of it would protect nothing.
+        let rule = format!("#{}", Verifier::sha256(password.as_bytes()));
+        users
+            .set(b"default", &["resetpass", rule.as_str()], &mut Immediate(salts()?))
+            .expect("the rules are right");
+    }
+    Ok(users)
+}
+
+/// The users of a file.
+pub(crate) fn load(path: &Path) -> Result<Users, UsersError> {
+    let text = fs::read(path).map_err(|error| UsersError::File { path: path.into(), error })?;
+    let mut users = Users::new();
+    users.load(&path.display().to_string(), &text, &mut Immediate(salts()?))?;
+    Ok(users)
+}
+
+/// Replaces the file of users, whole or not at all. Only its owner can read it.
+pub(crate) fn save(path: &Path, text: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    file.write_all(text)?;
+    file.sync_all()?;
+    fs::rename(&beside, path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(folder)?.sync_all()
+}
+
+/// Salts, or an error if there is no source of them.
+fn salts() -> Result<impl FnMut() -> Salt, UsersError> {
+    secret::random().map_err(UsersError::Random)?;
+    Ok(|| {
+        let random = secret::random().expect("there were random numbers a moment ago");
+        Salt(random[..16].try_into().expect("16 of 32 bytes"))
+    })
+}
+
+#[cfg(test)]
+mod tests;

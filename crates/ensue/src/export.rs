@@ -1,0 +1,236 @@
+//! `ensue export`: writes what a running Ensue holds into a snapshot that a Redis or Valkey loads.
+//!
+//! Keys are found by `SCAN` and read one after the other while clients go on: the file is no snapshot of one moment.
+
+mod streams;
+
+use crate::import::target::{Target, Words, words};
+use crate::import::{Address, Progress, Report, Stop, shown, size};
+use crate::paint::Paint;
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use ensue_client::Reply;
+use ensue_rdb::dump::DumpError;
+use ensue_rdb::{Content, FileVersion, RdbWriter, dump};
+use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
+use std::fs::{self, File};
+use std::hash::BuildHasher;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Write what a running Ensue holds into a file that a Redis or Valkey loads
+///
+/// Keys are read one after the other while clients go on writing: the file is not a snapshot of one moment. Stop the
+/// writers first if it has to be one.
+///
+/// Exit status: 0 if everything was written, 1 if it failed, 2 if something was left out, which is reported.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExportArgs {
+    /// The file to write; it must not exist
+    #[arg(long, value_name = "FILE")]
+    rdb: PathBuf,
+    /// The Ensue to read from
+    #[arg(long, value_name = "HOST:PORT")]
+    from: Address,
+    /// Password of the Ensue
+    #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
+    password: Option<String>,
+    /// Version of the format: 9 for Redis 5.0 and later, 10 for 7.0 and later, 11 for 7.2 and later
+    #[arg(long, value_name = "VERSION", default_value = "10", value_parser = ["9", "10", "11"])]
+    rdb_version: String,
+}
+
+const KEYSPACES: u8 = 16;
+/// Keys that a step of `SCAN` looks at.
+const SCANNED: &str = "500";
+const INCOMPLETE: u8 = 2;
+
+pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let shown_path = || args.rdb.display().to_string();
+    if args.rdb.exists() {
+        bail!("{} exists", shown_path());
+    }
+    let mut target = Target::open(&args.from.options(args.password.clone()))?;
+    let mut part = args.rdb.clone().into_os_string();
+    part.push(".part");
+    let file = File::create(&part).with_context(shown_path)?;
+    let version = match args.rdb_version.as_str() {
+        "9" => FileVersion::Nine,
+        "10" => FileVersion::Ten,
+        _ => FileVersion::Eleven,
+    };
+    let writer = RdbWriter::new(BufWriter::with_capacity(1 << 20, file), version).with_context(shown_path)?;
+    let mut export =
+        Export { target: &mut target, writer, report: Report::default(), progress: Progress::new() };
+    export.about_itself().with_context(shown_path)?;
+    let is_whole = export.everything(&stop)?;
+    export.progress.clear();
+    let Export { writer, report, .. } = export;
+    if !is_whole {
+        fs::remove_file(&part)?;
+        bail!("interrupted: {} was not written", shown_path());
+    }
+    let file = writer.finish().and_then(|out| out.into_inner().map_err(std::io::IntoInnerError::into_error));
+    file.and_then(|file| file.sync_all()).with_context(shown_path)?;
+    fs::rename(&part, &args.rdb).with_context(shown_path)?;
+    print!("{}", report.text(Paint::for_stdout()));
+    println!("{} was read key by key: it is not a snapshot of one moment", shown_path());
+    Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+}
+
+struct Export<'a> {
+    target: &'a mut Target,
+    writer: RdbWriter<BufWriter<File>>,
+    report: Report,
+    progress: Progress,
+}
+
+/// What a key is known by: a walk may meet it twice, and a file must not have it twice.
+struct Seen {
+    hashers: [RandomState; 2],
+    keys: HashSet<(u64, u64)>,
+}
+
+impl Seen {
+    fn is_new(&mut self, key: &Bytes) -> bool {
+        let [one, other] = &self.hashers;
+        self.keys.insert((one.hash_one(key), other.hash_one(key)))
+    }
+}
+
+impl Export<'_> {
+    fn about_itself(&mut self) -> anyhow::Result<()> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        self.writer.aux("redis-ver", "7.2.0")?;
+        self.writer.aux("redis-bits", "64")?;
+        self.writer.aux("ctime", &now.to_string())?;
+        self.writer.aux("ensue-ver", env!("CARGO_PKG_VERSION"))?;
+        Ok(())
+    }
+
+    /// Whether it was not interrupted.
+    fn everything(&mut self, stop: &Stop) -> anyhow::Result<bool> {
+        self.libraries()?;
+        for keyspace in 0..KEYSPACES {
+            let size = match self.target.run(keyspace, &[words!["DBSIZE"]])?.pop() {
+                Some(Reply::Integer(size)) => size as u64,
+                Some(Reply::Error(answer)) => {
+                    self.report.lose("keyspaces that cannot be read", format!("{keyspace}: {answer}"));
+                    continue;
+                }
+                other => bail!("DBSIZE is answered by {other:?}"),
+            };
+            if size > 0 && !self.keyspace(keyspace, size, stop)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn libraries(&mut self) -> anyhow::Result<()> {
+        let Some(Reply::Bulk(bytes)) = self.target.run(0, &[words!["FUNCTION", "DUMP"]])?.pop() else {
+            return Ok(());
+        };
+        let texts =
+            dump::read_libraries(&bytes).map_err(|_| anyhow::anyhow!("FUNCTION DUMP answers no dump"))?;
+        for text in texts {
+            match self.writer.library(&text)? {
+                true => self.report.count("libraries of functions", 1),
+                false => {
+                    self.report.lose("libraries of functions, which version 9 does not have", shown(&text))
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn keyspace(&mut self, keyspace: u8, size_told: u64, stop: &Stop) -> anyhow::Result<bool> {
+        let mut seen = Seen { hashers: [RandomState::new(), RandomState::new()], keys: HashSet::new() };
+        let mut cursor = Bytes::from_static(b"0");
+        loop {
+            let scan = words!["SCAN", cursor.clone(), "COUNT", SCANNED];
+            let (next, mut keys) = match self.target.run(keyspace, &[scan])?.pop() {
+                Some(Reply::Array(parts)) => scanned(parts)?,
+                other => bail!("SCAN is answered by {other:?}"),
+            };
+            keys.retain(|key| seen.is_new(key));
+            self.keys(keyspace, &keys)?;
+            let (done, bytes) = (seen.keys.len() as u64, self.writer.written());
+            self.progress
+                .show(done, Some(size_told), || format!("keyspace {keyspace}: {done} keys, {}", size(bytes)));
+            if stop.is_asked() {
+                return Ok(false);
+            }
+            if &next[..] == b"0" {
+                return Ok(true);
+            }
+            cursor = next;
+        }
+    }
+
+    fn keys(&mut self, keyspace: u8, keys: &[Bytes]) -> anyhow::Result<()> {
+        let commands: Vec<Words> = keys
+            .iter()
+            .flat_map(|key| {
+                [words!["TYPE", key.clone()], words!["PEXPIRETIME", key.clone()], words!["DUMP", key.clone()]]
+            })
+            .collect();
+        let replies = self.target.run(keyspace, &commands)?;
+        for (key, answers) in keys.iter().zip(replies.chunks_exact(3)) {
+            let [Reply::Status(kind), Reply::Integer(deadline), dump] = answers else {
+                self.report.lose("keys that cannot be read", format!("{}: {answers:?}", shown(key)));
+                continue;
+            };
+            let deadline_ms = u64::try_from(*deadline).ok();
+            match dump {
+                // It was deleted after the walk had met it.
+                Reply::Nil => {}
+                Reply::Bulk(bytes) => {
+                    match self.writer.dumped(u64::from(keyspace), key, deadline_ms, bytes)? {
+                        Ok(()) => self.report.count_key(kind),
+                        Err(DumpError::TooNew) => {
+                            self.report.lose("hashes with deadlines of fields", shown(key));
+                        }
+                        Err(error) => self
+                            .report
+                            .lose("keys with a dump that is none", format!("{}: {error:?}", shown(key))),
+                    }
+                }
+                Reply::Error(_) if kind == "stream" => self.stream(keyspace, key, deadline_ms)?,
+                Reply::Error(answer) => {
+                    self.report.lose(
+                        format!("keys of type {kind} without a dump"),
+                        format!("{}: {answer}", shown(key)),
+                    );
+                }
+                other => self.report.lose("keys that cannot be read", format!("{}: {other:?}", shown(key))),
+            }
+        }
+        Ok(())
+    }
+
+    fn stream(&mut self, keyspace: u8, key: &Bytes, deadline_ms: Option<u64>) -> anyhow::Result<()> {
+        match streams::read(self.target, keyspace, key)? {
+            Ok(stream) => {
+                self.writer.entry(u64::from(keyspace), key, deadline_ms, &Content::Stream(stream))?;
+                self.report.count_key("stream");
+            }
+            Err(answer) => {
+                self.report.lose("streams that cannot be read", format!("{}: {answer}", shown(key)))
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The cursor and the keys of an answer to `SCAN`.
+fn scanned(parts: Vec<Reply>) -> anyhow::Result<(Bytes, Vec<Bytes>)> {
+    let parts = <[Reply; 2]>::try_from(parts);
+    let Ok([Reply::Bulk(cursor), Reply::Array(keys)]) = parts else { bail!("SCAN is answered by {parts:?}") };
+    let keys = keys.into_iter().filter_map(|key| if let Reply::Bulk(key) = key { Some(key) } else { None });
+    Ok((cursor, keys.collect()))
+}

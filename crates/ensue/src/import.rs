@@ -1,0 +1,169 @@
+//! `ensue import`: carries the data of a Redis or Valkey over to a running Ensue, from its files or as its replica.
+
+mod applier;
+mod databases;
+mod live;
+mod loader;
+mod pieces;
+mod progress;
+mod receiver;
+mod report;
+mod snapshot;
+mod source;
+mod spool;
+mod state;
+pub(crate) mod target;
+
+use crate::paint::Paint;
+use databases::Databases;
+use ensue_client::Options;
+pub(crate) use progress::{Progress, size};
+pub(crate) use report::{Report, shown};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use source::Source;
+use state::State;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use target::Target;
+
+/// Carry the data of a Redis or Valkey over to a running Ensue
+///
+/// From a snapshot (--rdb), an append-only file (--aof), or a running server (--from), whose replica it is until it is
+/// interrupted: then the writes that come meanwhile are carried over, too. At the end it prints what was carried over,
+/// and what was not. docs/migrating.md has the procedure.
+///
+/// Exit status: 0 if everything was carried over, 1 if it failed, 2 if something was not carried over, 3 if it was
+/// interrupted before its end.
+#[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).args(["rdb", "aof", "from"])))]
+pub(crate) struct ImportArgs {
+    /// A snapshot: a file that SAVE or BGSAVE wrote
+    #[arg(long, value_name = "FILE")]
+    rdb: Option<PathBuf>,
+    /// An append-only file, an appendonlydir, or the manifest in it
+    #[arg(long, value_name = "FILE_OR_DIR")]
+    aof: Option<PathBuf>,
+    /// A running server: redis://[USER:PASSWORD@]HOST:PORT[/DB]; with a database, that one only
+    #[arg(long, value_name = "URL")]
+    from: Option<Source>,
+    /// The Ensue to write to
+    #[arg(long, value_name = "HOST:PORT")]
+    to: Address,
+    /// Password of the Ensue
+    #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
+    password: Option<String>,
+    /// Other keyspaces for databases: SOURCE:TARGET, or SOURCE:- to leave one out, separated by commas
+    #[arg(long, value_name = "MAP")]
+    db_map: Option<Databases>,
+    /// Delete a key that exists before it is written. Without it, keys that exist are left as they are and reported,
+    /// and --from refuses keyspaces that have keys
+    #[arg(long)]
+    replace: bool,
+    /// Keep in this file how far the import is, and continue there if it was interrupted
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Stop following at this offset of the source's stream
+    #[arg(long, value_name = "OFFSET", requires = "from")]
+    until_offset: Option<u64>,
+    /// Stop following where the source was when its snapshot had been imported
+    #[arg(long, requires = "from", conflicts_with = "until_offset")]
+    stop_when_caught_up: bool,
+}
+
+impl ImportArgs {
+    fn databases(&self) -> Databases {
+        self.db_map.clone().unwrap_or_default()
+    }
+
+    /// What is imported, and to where.
+    fn subject(&self) -> String {
+        let path = |path: &PathBuf| path.display().to_string();
+        let what = match (&self.rdb, &self.aof, &self.from) {
+            (Some(file), _, _) | (_, Some(file), _) => path(file),
+            (_, _, Some(source)) => format!("redis://{}:{}", source.host, source.port),
+            (None, None, None) => String::new(),
+        };
+        format!("{what} to {}:{}", self.to.host, self.to.port)
+    }
+}
+
+/// Where a server is.
+#[derive(Clone, Debug)]
+pub(crate) struct Address {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl std::str::FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Address, String> {
+        let wrong = || "expected HOST:PORT".to_string();
+        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        Ok(Address { host: host.into(), port: port.parse().map_err(|_| wrong())? })
+    }
+}
+
+impl Address {
+    pub(crate) fn options(&self, password: Option<String>) -> Options {
+        Options {
+            host: self.host.clone(),
+            password,
+            // A delete of a large key may hold up its core.
+            answer_timeout: Duration::from_secs(120),
+            ..Options::local(self.port)
+        }
+    }
+}
+
+/// Whether somebody wants it to end: by SIGINT, as Ctrl-C sends it, or SIGTERM.
+#[derive(Clone, Debug)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    pub(crate) fn on_signals() -> anyhow::Result<Stop> {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // The second one ends the process at once.
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&flag))?;
+            signal_hook::flag::register(signal, Arc::clone(&flag))?;
+        }
+        Ok(Stop(flag))
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+const INCOMPLETE: u8 = 2;
+const INTERRUPTED: u8 = 3;
+
+pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let mut target = Target::open(&args.to.options(args.password.clone()))?;
+    let mut state = State::load(args.state.as_deref(), args.subject())?;
+    let result = match (&args.rdb, &args.aof, &args.from) {
+        (Some(file), _, _) => snapshot::run(args, file, &mut target, &mut state, &stop),
+        (_, Some(path), _) => snapshot::run_append_only(args, path, &mut target, &mut state, &stop),
+        (_, _, Some(source)) => live::run(args, source, &mut target, &mut state, &stop),
+        (None, None, None) => Ok(()),
+    };
+    print!("{}", state.report.text(Paint::for_stdout()));
+    result?;
+    state.save()?;
+    // Following has no end of its own: an interruption is how it ends, once the snapshot is there.
+    let is_over = args.from.is_some() && state.file > 0;
+    if stop.is_asked() && !is_over {
+        match &args.state {
+            Some(path) => println!("interrupted; the same command continues with {}", path.display()),
+            None => println!("interrupted; without --state it cannot be continued"),
+        }
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    Ok(if state.report.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+}
