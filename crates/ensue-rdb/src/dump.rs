@@ -1,8 +1,8 @@
 //! A dump: what `DUMP` answers and `RESTORE` takes, as Redis 7.2 writes a value into its files.
 //!
 //! A value is a byte that names its layout, the layout, two bytes with the version of the format, and eight with a
-//! checksum of all before. One layout of each type is written, the plain one; all of these types are read. Numbers in the bytes of others are bounded by the bytes that are there before
-//! anything is made of them.
+//! checksum of all before. One layout of each type is written, the plain one; all of these types are read. Numbers
+//! in the bytes of others are bounded by the bytes that are there before anything is made of them.
 
 use crate::checksum::checksum;
 use crate::content::Writer;

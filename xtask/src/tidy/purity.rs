@@ -5,7 +5,7 @@
 use super::Report;
 use super::code::{Source, has_word};
 
-pub const PURE_CRATES: [&str; 9] = [
+pub const PURE_CRATES: [&str; 10] = [
     "ensue-types",
     "ensue-resp",
     "ensue-acl",
