@@ -67,7 +67,7 @@ impl World {
                 let put = |value| Effect::Put { value, seen: Seen::new(), over: None };
                 let remove = |column: &Column| {
                     let observed = self.keyspace.observed(KEY, column, View::Newest);
-                    let observed = observed.unwrap_or_else(Observed::default);
+                    let observed = observed.unwrap_or_default();
                     Effect::Remove { observed, seen: self.keyspace.seen(KEY, column, View::Newest) }
                 };
                 let (column, effect) = match kind {
