@@ -7,7 +7,7 @@ use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
     Carried, Causes, Column, DatacenterId, Decimal, Effect, EpochSum, FieldDeadline, Incarnation,
-    LogicalTime, Observed, OperationId, PartitionId, Position, RowEffect, Seen, Source, Stamp,
+    LogicalTime, OperationId, PartitionId, Position, RowEffect, Seen, Source, Stamp,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
