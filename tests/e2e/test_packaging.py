@@ -1,4 +1,4 @@
-"""What is packed works: the configuration, the unit, the metadata of the package, the health check of the image, the chart.
+"""What is packed works: the configuration, the unit, the package's metadata, the image's health check, the chart.
 
 Nothing is built here. What needs a tool that is not on the machine is skipped.
 """
@@ -37,7 +37,8 @@ def ports():
 def server(config, ports, directory, *flags, environment=None):
     """One server on loopback, in a directory of its own, until its metrics port answers; the answer of a path."""
     metrics = ports.first + METRICS
-    own = ["--dir", directory / "data", "--bind", "127.0.0.1", "--peer-bind", "127.0.0.1", "--metrics-bind", "127.0.0.1"]
+    binds = [word for name in ("bind", "peer-bind", "metrics-bind") for word in (f"--{name}", "127.0.0.1")]
+    own = ["--dir", directory / "data", *binds]
     with (directory / "log").open("wb") as log:
         process = subprocess.Popen(
             [binary(), "server", "--config", config, *own, "--metrics-port", str(metrics), *flags],
@@ -110,7 +111,7 @@ def test_what_the_debian_package_takes_is_there():
     package = tomllib.loads((folder / "Cargo.toml").read_text())["package"]["metadata"]["deb"]
     built = "target/release/ensue"
     missing = [source for source, *_ in package["assets"] if source != built and not list(folder.glob(source))]
-    assert not missing and (folder / package["license-file"][0]).exists()
+    assert not missing and (folder / package["license-file"][0]).exists() and (folder / package["changelog"]).exists()
     targets = [f"/{target}" for _, target, _ in package["assets"]]
     assert set(package["conf-files"]) <= set(targets)
     for script in (folder / package["maintainer-scripts"]).iterdir():
@@ -134,6 +135,26 @@ def test_the_book_has_every_document():
     listed = re.findall(r"\]\(([^)]+)\)", (docs / "SUMMARY.md").read_text())
     there = [str(path.relative_to(docs)) for path in docs.rglob("*.md") if path.name != "SUMMARY.md"]
     assert sorted(listed) == sorted(there)
+
+
+def test_links_to_headings_lead_to_one():
+    """That files are there, `cargo xtask tidy` says."""
+
+    def prose(path):
+        return re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S)
+
+    def anchors(path):
+        headings = re.findall(r"^#+ (.*)$", prose(path), re.M)
+        texts = [re.sub(r"\]\([^)]*\)", "", heading).lower() for heading in headings]
+        return {re.sub(r"[^\w\- ]", "", text).replace(" ", "-") for text in texts}
+
+    lost = []
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for file, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", prose(page)):
+            target = (page.parent / file).resolve() if file else page
+            if target.suffix == ".md" and anchor not in anchors(target):
+                lost.append(f"{page.relative_to(ROOT)}: {file}#{anchor}")
+    assert not lost
 
 
 def render(values):
