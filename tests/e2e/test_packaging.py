@@ -1,0 +1,237 @@
+"""What is packed works: the configuration, the unit, the package's metadata, the image's health check, the chart.
+
+Nothing is built here. What needs a tool that is not on the machine is skipped.
+"""
+
+import contextlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import textwrap
+import tomllib
+import urllib.error
+import urllib.request
+
+import pytest
+import redis
+from cluster import ROOT, binary, ensue, wait_until
+from ports import METRICS, PEERS, TLS, Ports
+
+PACKAGING = ROOT / "packaging"
+CHART = PACKAGING / "helm/ensue"
+# A clean stop: two seconds for clients, twenty for the log.
+STOP_S = 22
+
+
+@pytest.fixture
+def ports():
+    with Ports() as ports:
+        yield ports
+
+
+@contextlib.contextmanager
+def server(config, ports, directory, *flags, environment=None):
+    """One server on loopback, in a directory of its own, until its metrics port answers; the answer of a path."""
+    metrics = ports.first + METRICS
+    binds = [word for name in ("bind", "peer-bind", "metrics-bind") for word in (f"--{name}", "127.0.0.1")]
+    own = ["--dir", directory / "data", *binds]
+    with (directory / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [binary(), "server", "--config", config, *own, "--metrics-port", str(metrics), *flags],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **(environment or {})},
+        )
+
+    def page(path):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{metrics}{path}", timeout=5) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            assert process.poll() is None, (directory / "log").read_text()
+            return None
+
+    try:
+        wait_until(lambda: page("/healthz") == 200, 20, "it is alive")
+        yield page
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(STOP_S) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def on_loopback(text, ports):
+    """The same nodes at places of this machine; nothing here dials another one."""
+    place = iter(range(ports.first + PEERS, ports.first + PEERS + 40, 4))
+    return re.sub(r"^node (\S+) +\S+", lambda found: f"node {found[1]} 127.0.0.1:{next(place)}", text, flags=re.M)
+
+
+def test_the_configuration_serves_as_it_is(ports, tmp_path):
+    with server(PACKAGING / "ensue.conf", ports, tmp_path, "--port", str(ports.first)) as page:
+        wait_until(lambda: page("/readyz") == 200, 20, "it is ready")
+
+
+def test_what_the_configuration_has_as_comments_is_valid(ports, tmp_path):
+    directives = re.compile(r"^# ?((?:[a-z]+-)*[a-z]+ +\S+( +\S+)*)$", re.M)
+    known = subprocess.run(
+        [binary(), "server", "--dir", "/dev/null/none"], capture_output=True, text=True, timeout=20,
+    ).stderr
+    known = {line.split()[2] for line in known.splitlines() if " notice    " in line} | {"node", "self"}
+    text = (PACKAGING / "ensue.conf").read_text()
+    text = directives.sub(lambda found: found[1] if found[1].split()[0] in known else found[0], text)
+    assert "\nself lisbon\n" in text and "\ntls-cluster      yes\n" in text
+    ensue("secret", "lisbon", "oslo", "quito", "--out", tmp_path)
+    ensue("certificates", "--cluster", "shop", "lisbon", "oslo", "quito", "--out", tmp_path)
+    config = tmp_path / "ensue.conf"
+    config.write_text(on_loopback(text.replace("/etc/ensue/", f"{tmp_path}/"), ports))
+    with server(config, ports, tmp_path, "--tls-port", str(ports.first + TLS)) as page:
+        assert page("/readyz") == 503
+        words = ["--tls", "--cacert", tmp_path / "ca.pem", "-a", "a long one", "PING"]
+        assert ensue("cli", "-p", ports.first + TLS, *words).stdout.strip() == "PONG"
+
+
+def test_the_unit_is_one(tmp_path):
+    text = (PACKAGING / "systemd/ensue.service").read_text()
+    assert int(re.search(r"^TimeoutStopSec=(\d+)s$", text, re.M)[1]) > STOP_S
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not installed")
+    (tmp_path / "ensue.service").write_text(text.replace("/usr/bin/ensue", binary()))
+    words = ["systemd-analyze", "verify", "--man=no", tmp_path / "ensue.service"]
+    checked = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert checked.returncode == 0 and "ensue.service" not in checked.stderr, checked.stderr
+
+
+def test_what_the_debian_package_takes_is_there():
+    folder = ROOT / "crates/ensue"
+    package = tomllib.loads((folder / "Cargo.toml").read_text())["package"]["metadata"]["deb"]
+    built = "target/release/ensue"
+    missing = [source for source, *_ in package["assets"] if source != built and not list(folder.glob(source))]
+    assert not missing and (folder / package["license-file"][0]).exists() and (folder / package["changelog"]).exists()
+    targets = [f"/{target}" for _, target, _ in package["assets"]]
+    assert set(package["conf-files"]) <= set(targets)
+    for script in (folder / package["maintainer-scripts"]).iterdir():
+        subprocess.run(["sh", "-n", script], check=True, timeout=20)
+
+
+def test_the_health_check_of_the_image(ports, tmp_path):
+    command = json.loads(re.search(r'CMD (\["/bin/bash".*\])$', (ROOT / "Containerfile").read_text(), re.M)[1])
+
+    def is_healthy():
+        environment = {**os.environ, "ENSUE_METRICS_PORT": str(ports.first + METRICS)}
+        return subprocess.run(command, env=environment, stderr=subprocess.DEVNULL, timeout=20).returncode == 0
+
+    assert not is_healthy()
+    with server(PACKAGING / "ensue.conf", ports, tmp_path, "--port", str(ports.first)):
+        assert is_healthy()
+
+
+def test_the_book_has_every_document():
+    docs = ROOT / "docs"
+    listed = re.findall(r"\]\(([^)]+)\)", (docs / "SUMMARY.md").read_text())
+    there = [str(path.relative_to(docs)) for path in docs.rglob("*.md") if path.name != "SUMMARY.md"]
+    assert sorted(listed) == sorted(there)
+
+
+def test_links_to_headings_lead_to_one():
+    """That files are there, `cargo xtask tidy` says."""
+
+    def prose(path):
+        return re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S)
+
+    def anchors(path):
+        headings = re.findall(r"^#+ (.*)$", prose(path), re.M)
+        texts = [re.sub(r"\]\([^)]*\)", "", heading).lower() for heading in headings]
+        return {re.sub(r"[^\w\- ]", "", text).replace(" ", "-") for text in texts}
+
+    lost = []
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for file, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", prose(page)):
+            target = (page.parent / file).resolve() if file else page
+            if target.suffix == ".md" and anchor not in anchors(target):
+                lost.append(f"{page.relative_to(ROOT)}: {file}#{anchor}")
+    assert not lost
+
+
+def render(values):
+    """What Helm makes of the chart, or why it refuses: by the program, or by its library for Python."""
+    if shutil.which("helm"):
+        words = ["helm", "template", "ensue", CHART, "-n", "stores", "-f", values]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        return done.stdout if done.returncode == 0 else f"refused: {done.stderr}"
+    if importlib.util.find_spec("helm_python"):
+        import helm_python
+
+        with helm_python.Chart.load(CHART) as chart:
+            given = helm_python.values_from_yaml(values.read_text())
+            try:
+                chart.validate_schema(given)
+                return "\n---\n".join(chart.render(values=given, name="ensue", namespace="stores").values())
+            except helm_python.HelmError as error:
+                return f"refused: {error}"
+    pytest.skip("neither helm nor the package helm-python-sdk is installed")
+
+
+def configuration(rendered):
+    return textwrap.dedent(re.search(r"^  ensue\.conf: \|\n((?:    .*\n)+)", rendered, re.M)[1])
+
+
+def environment_of(rendered):
+    """What the pod with the ordinal 0 has in `self`."""
+    return {"ENSUE_SELF": re.search(r'ENSUE_SELF, value: "(.*?)"', rendered)[1].replace("$(POD_INDEX)", "0")}
+
+
+@pytest.mark.parametrize("values", sorted(CHART.glob("ci/*.yaml")), ids=lambda path: path.stem)
+def test_what_the_chart_configures_is_accepted(values, ports, tmp_path):
+    rendered = render(values)
+    text, environment = configuration(rendered), environment_of(rendered)
+    config = tmp_path / "ensue.conf"
+    config.write_text(text)
+    words = [binary(), "server", "--config", config, "--dir", "/dev/null/none"]
+    parsed = subprocess.run(words, capture_output=True, text=True, timeout=20, env={**os.environ, **environment})
+    assert "its configuration:" in parsed.stderr, parsed.stderr
+    for line in re.findall(r"^node .*$", text, re.M):
+        assert f"  {line}\n" in parsed.stderr
+
+    cluster, name = re.search(r"^cluster-name (.*)$", text, re.M)[1], environment["ENSUE_SELF"].split()[0]
+    names = list(dict.fromkeys(re.findall(r"^node (\S+)", text, re.M)))
+    ensue("secret", *names, "--out", tmp_path)
+    ensue("certificates", "--cluster", cluster, *names, "--out", tmp_path)
+    for theirs, ours in {
+        "secret/cluster.secret": f"{name}.secret", "tls/tls.crt": f"{name}-node0.pem",
+        "tls/tls.key": f"{name}-node0.key", "tls/ca.crt": "ca.pem",
+    }.items():
+        text = text.replace(f"/etc/ensue/{theirs}", str(tmp_path / ours))
+    config.write_text(on_loopback(text, ports))
+    has_tls = "\ntls-port 6380\n" in text
+    flags = ["--tls-port", str(ports.first)] if has_tls else ["--port", str(ports.first)]
+    with server(config, ports, tmp_path, *flags, environment={**environment, "ENSUE_REQUIREPASS": 'a b"c'}) as page:
+        assert page("/readyz") in (200, 503)
+        secure = dict(ssl=True, ssl_ca_certs=str(tmp_path / "ca.pem")) if has_tls else {}
+        with redis.Redis("127.0.0.1", ports.first, password='a b"c', **secure) as client:
+            assert client.ping()
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ("datacenter: lisbon", "lisbon is none of cluster.datacenters"),
+        ("auth: { password: '' }", "auth.password"),
+        ("tls: { enabled: true }\nauth: { password: a }", "issuerRef"),
+        ("cluster: { datacenters: [{ name: dc1 }, { name: dc2 }] }\nclusterSecret: { content: a }\n"
+         "auth: { password: a }", "dc2 is another datacenter"),
+        ("cluster: { datacenters: [{ name: dc1, nodes: 2 }] }\nauth: { password: a }", "clusterSecret"),
+        ("cluster: { datacenters: [{ name: dc1, nodes: 2, hosts: [a] }] }\nclusterSecret: { content: a }\n"
+         "auth: { password: a }", "2 nodes and 1 hosts"),
+        ("datacentre: lisbon", "datacentre"),
+        ("terminationGracePeriodSeconds: 10\nauth: { password: a }", "terminationGracePeriodSeconds"),
+    ],
+)
+def test_the_chart_refuses_values_that_make_no_datacenter(values, why, tmp_path):
+    (tmp_path / "values.yaml").write_text(values)
+    refused = render(tmp_path / "values.yaml")
+    assert refused.startswith("refused") and why in refused
