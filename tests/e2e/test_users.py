@@ -41,6 +41,9 @@ def test_a_user_is_known_to_all_nodes_of_its_datacenter_and_to_no_other(with_app
         log = admin.acl_log()
         assert {"FLUSHALL".lower(), "keys"} <= {entry["object"] for entry in log if entry["reason"] == "command"}
         assert "other" in {entry["object"] for entry in log if entry["reason"] == "key"}
+        stats = admin.info("stats")
+        assert stats["acl_access_denied_key"] >= 4 and stats["acl_access_denied_auth"] >= 1
+        assert stats["acl_access_denied_cmd"] >= 4 and stats["acl_access_denied_channel"] >= 2
         assert any(entry["reason"] == "auth" and entry["username"] == "app" for entry in log)
 
 

@@ -445,6 +445,8 @@ impl Sessions {
                 metrics.extend(self.deliveries.metrics());
                 metrics.extend(self.core.memory.metrics());
                 metrics.extend(self.core.cpu.metrics());
+                let refusals = self.core.access.metrics();
+                metrics.extend(refusals.map(|(name, count)| (name.to_owned(), count as i64)));
             }
             CoreQuery::ResetStatistics => {
                 self.core.counters = Counters::default();

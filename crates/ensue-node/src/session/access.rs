@@ -120,6 +120,18 @@ impl Access {
         self.log.record(refusal, now.wall_ms, entries_max);
     }
 
+    /// How often something was refused since the start, as `INFO` names it.
+    pub(super) fn metrics(&self) -> [(&'static str, u64); 5] {
+        let counts = self.log.counts();
+        [
+            ("acl_access_denied_auth", counts.auth),
+            ("acl_access_denied_cmd", counts.command),
+            ("acl_access_denied_key", counts.key),
+            ("acl_access_denied_channel", counts.channel),
+            ("acl_access_denied_db", counts.database),
+        ]
+    }
+
     /// The entries of the log, the latest first.
     pub(super) fn refusals(&self, now: Now) -> Reply {
         self.log.latest(usize::MAX, now.wall_ms)

@@ -40,6 +40,9 @@ pub(crate) fn on_command(cx: &mut Cx<'_>, own: &User, args: &Args) -> Step<Outco
             return send_for(cx, Errand::SaveUsers(text), Then::Save);
         }
         (b"help", []) => Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect()),
+        (b"cat", _) => {
+            Reply::error("ERR unknown subcommand or wrong number of arguments for 'CAT'. Try ACL HELP.")
+        }
         (name, _) => match KNOWN.iter().find(|known| known.as_bytes() == name) {
             Some(known) => CommandError::wrong_arity(format!("acl|{known}")).reply(),
             None => CommandError::unknown_subcommand("acl", &args[1]).reply(),
@@ -137,8 +140,8 @@ const FILE: &str = "aclfile";
 const LOGGED: i64 = 10;
 const UNEXPECTED: Reply = Reply::error("ERR what was sent for came back as something else");
 const NO_FILE: Reply = Reply::error(
-    "ERR This instance is not configured to use an ACL file. Name one with the directive `aclfile` to use ACL LOAD \
-     and ACL SAVE.",
+    "ERR This Redis instance is not configured to use an ACL file. Name one with the directive `aclfile` to use ACL \
+     LOAD and ACL SAVE.",
 );
 
 const KNOWN: [&str; 13] = [

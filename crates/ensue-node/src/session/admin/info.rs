@@ -371,7 +371,7 @@ fn offer(protocol: &dyn Protocol) -> String {
 const BLOCKING: [&str; 2] = ["total_blocking_keys", "total_blocking_keys_on_nokey"];
 
 /// Metrics that have a line of this name in `Stats`, present or not.
-const STATS: [&str; 16] = [
+const STATS: [&str; 21] = [
     "total_connections_received",
     "total_commands_processed",
     "instantaneous_ops_per_sec",
@@ -380,6 +380,11 @@ const STATS: [&str; 16] = [
     "expired_keys",
     "expired_subkeys",
     "evicted_keys",
+    "acl_access_denied_auth",
+    "acl_access_denied_cmd",
+    "acl_access_denied_key",
+    "acl_access_denied_channel",
+    "acl_access_denied_db",
     "total_error_replies",
     "pubsub_channels",
     "pubsub_patterns",

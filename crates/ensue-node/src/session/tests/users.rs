@@ -137,7 +137,9 @@ fn a_password_that_is_slow_to_compare_is_an_errand_and_once_proven_it_is_none() 
     assert!(world.ask("HELLO 3 AUTH slow secret").starts_with("%7|"));
     assert_eq!(world.errands, 4);
     assert_eq!(world.ask("ACL GENPASS 5"), "$2|07|");
-    assert!(world.ask("ACL SAVE").starts_with("-ERR This instance is not configured to use an ACL file."));
+    assert!(
+        world.ask("ACL SAVE").starts_with("-ERR This Redis instance is not configured to use an ACL file.")
+    );
 }
 
 #[test]
