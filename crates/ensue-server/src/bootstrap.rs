@@ -13,7 +13,7 @@ use crate::disk::Disk;
 use crate::disk::syncer::Syncer;
 use crate::errands::Errands;
 use crate::inbox::{Inbox, Mail};
-use crate::listener::{Admittance, Door, Listener};
+use crate::listener::{self, Admittance, Door, Listener};
 use crate::log;
 use crate::metrics::{self, MetricsPort};
 use crate::peers::{Encryption, Peers, Stance};
@@ -267,10 +267,11 @@ fn listen(config: &Config, port: u16) -> Result<Vec<TcpListener>, StartError> {
         };
         let ip = match word {
             "*" => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            "::*" => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
             _ => word.parse().unwrap_or(IpAddr::V6(Ipv6Addr::LOCALHOST)),
         };
         let address = SocketAddr::new(ip, port);
-        match TcpListener::bind(address) {
+        match listener::bind(address) {
             Ok(socket) => sockets.push(socket),
             // An address family or an interface that may be missing is; a port that is taken is a mistake all the same.
             Err(error) if optional && error.kind() != io::ErrorKind::AddrInUse => {

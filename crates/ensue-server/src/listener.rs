@@ -186,6 +186,23 @@ impl Listener {
     }
 }
 
+/// A socket that listens for clients there. One for all addresses of IPv6 is for those alone, so that one for all of
+/// IPv4 can have the same port.
+pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
+    let SocketAddr::V6(address) = address else { return TcpListener::bind(address) };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = net::socket_with(AddressFamily::INET6, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_ipv6_v6only(&socket, true)?;
+    net::bind(&socket, &address)?;
+    net::listen(&socket, BACKLOG)?;
+    Ok(TcpListener::from_std(std::net::TcpListener::from(socket)))
+}
+
+/// Connections that wait to be accepted, as many as the standard library allows.
+const BACKLOG: i32 = 128;
+
 /// No delay for small answers, and probes for clients that fell silent.
 pub(crate) fn prepare(stream: &TcpStream, keepalive_s: u64) -> io::Result<()> {
     use rustix::net::sockopt;

@@ -309,7 +309,7 @@ fn set_output_limit(config: &mut Config, words: &[String]) -> Result<(), String>
 fn set_bind(config: &mut Config, words: &[String]) -> Result<(), String> {
     for word in words {
         let address = word.strip_prefix('-').unwrap_or(word);
-        if address != "*" && address.parse::<std::net::IpAddr>().is_err() {
+        if !["*", "::*"].contains(&address) && address.parse::<std::net::IpAddr>().is_err() {
             return Err(format!("'{word}' is no IP address"));
         }
     }

@@ -36,3 +36,18 @@ fn one_client_too_many_is_told_so() {
     listener.accept(0, &mut admitted, &mut refused);
     assert_eq!(admitted.len(), 1, "a seat that was left is free again");
 }
+
+#[test]
+fn all_addresses_of_both_families_can_have_one_port() {
+    let v4 = bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = v4.local_addr().unwrap().port();
+    match bind(SocketAddr::new("::1".parse().unwrap(), port)) {
+        Ok(v6) => {
+            let address = v6.local_addr().unwrap();
+            let _client = std::net::TcpStream::connect(address).unwrap();
+            assert!(rustix::net::sockopt::ipv6_v6only(&v6).unwrap());
+        }
+        // A machine without IPv6.
+        Err(error) => assert_ne!(error.kind(), io::ErrorKind::AddrInUse, "{error}"),
+    }
+}
