@@ -138,3 +138,28 @@ def test_users_stand_in_a_file_that_is_read_and_written(servers, tmp_path):
     path.write_text("user default on nopass ~* &* +@all\n")
     assert admin.execute_command("ACL", "LOAD")
     assert admin.acl_users() == ["default"]
+
+
+def test_a_password_that_is_set_or_taken_away_while_the_server_runs_holds_for_who_connects_then(servers):
+    servers.lines["dc1"] = ["dc1"]
+    servers.start("dc1", "requirepass first")
+    port = servers.port("dc1")
+
+    def client(**options):
+        return redis.Redis("127.0.0.1", port, decode_responses=True, **options)
+
+    def serves():
+        with contextlib.suppress(redis.RedisError), client(password="first") as one:
+            return one.ping()
+
+    wait_until(serves, 20, "it serves")
+    early = client(password="first")
+    early.execute_command("ACL", "SETUSER", "default", "nopass")
+    with client() as open_to_all:
+        # More than who has not logged in may send.
+        assert open_to_all.set("k", "v" * 1_000_000) and open_to_all.strlen("k") == 1_000_000
+    early.execute_command("ACL", "SETUSER", "default", "resetpass", ">second")
+    with client() as nobody, pytest.raises(redis.AuthenticationError):
+        nobody.get("k")
+    with client(password="second") as one:
+        assert one.strlen("k") == 1_000_000

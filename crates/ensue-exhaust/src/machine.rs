@@ -126,7 +126,11 @@ impl Machine {
             Output::Trace(Trace::PartitionStopped { partition, reason }) => {
                 effects.stopped = Some(format!("{partition}: {reason}"));
             }
-            Output::Trace(_) | Output::Stopped | Output::Observed { .. } | Output::Errand { .. } => {}
+            Output::Trace(_)
+            | Output::Stopped
+            | Output::Observed { .. }
+            | Output::Errand { .. }
+            | Output::Openness { .. } => {}
         }
     }
 

@@ -194,7 +194,10 @@ impl Site {
                 }
                 Output::Send { envelope, .. } => self.sent.push_back(envelope),
                 Output::Push { .. } | Output::Disconnect { .. } | Output::Trace(_) => {}
-                Output::Stopped | Output::Observed { .. } | Output::Errand { .. } => {}
+                Output::Stopped
+                | Output::Observed { .. }
+                | Output::Errand { .. }
+                | Output::Openness { .. } => {}
             }
         }
     }

@@ -242,6 +242,7 @@ impl Node {
                 SessionOutput::Observed { session, observation } => {
                     self.outputs.push_back(Output::Observed { session, observation });
                 }
+                SessionOutput::Openness { is_open } => self.outputs.push_back(Output::Openness { is_open }),
                 SessionOutput::Errand { session, number, errand } => {
                     self.outputs.push_back(Output::Errand { session, number, errand });
                 }

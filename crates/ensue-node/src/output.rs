@@ -26,6 +26,8 @@ pub enum Output {
     Stopped,
     /// What a client subscribes to: bytes that answer no command.
     Push { session: SessionId, bytes: Bytes },
+    /// Whether a new connection may do something before it has logged in, which has changed.
+    Openness { is_open: bool },
     /// Something to be done for a session, whenever that is; `Input::ErrandDone` follows, with this number.
     Errand { session: SessionId, number: u64, errand: Errand },
     /// The answer to an `Input::Observe`.

@@ -251,7 +251,8 @@ fn client_listener(
     }
     let admittance = Admittance {
         clients_max: config.maxclients,
-        loopback_only: config.protected_mode && is_open,
+        is_protected: config.protected_mode,
+        is_open,
         keepalive_s: config.tcp_keepalive_s,
     };
     Ok(Listener::new(doors, admittance))

@@ -304,6 +304,15 @@ impl Client {
         if self.output_waiting() > limits::CLIENT_OUTPUT_BYTES_MAX { Err(OutputFull) } else { Ok(()) }
     }
 
+    /// It needs no password any more. What was asked about one decides nothing then.
+    pub(crate) fn open_gate(&mut self) {
+        if matches!(self.gate, Gate::Closed) {
+            self.gate = Gate::Open;
+            self.commands_max = COMMANDS_AHEAD_MIN;
+            self.parser.set_limits(ParseLimits::default());
+        }
+    }
+
     /// Bytes that answer no command. An error means that it has not read for too long.
     pub(crate) fn push(&mut self, now_us: u64, bytes: &[u8], limit: OutputLimit) -> Result<(), OutputFull> {
         self.output.extend_from_slice(bytes);

@@ -74,6 +74,14 @@ impl Clients {
         }
     }
 
+    /// Nobody needs a password from now on, or everybody does who connects.
+    pub(crate) fn set_open(&mut self, is_open: bool) {
+        self.needs_password = !is_open;
+        if is_open {
+            self.clients.values_mut().for_each(Client::open_gate);
+        }
+    }
+
     /// A client that the listener let in.
     pub(crate) fn admit(
         &mut self,

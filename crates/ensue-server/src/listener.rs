@@ -18,8 +18,10 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admittance {
     pub(crate) clients_max: usize,
-    /// Refuse everybody who is not on this machine.
-    pub(crate) loopback_only: bool,
+    /// Refuse everybody who is not on this machine as long as nobody needs a password.
+    pub(crate) is_protected: bool,
+    /// Nobody needs one.
+    pub(crate) is_open: bool,
     pub(crate) keepalive_s: u64,
 }
 
@@ -91,6 +93,11 @@ impl Listener {
         }
     }
 
+    /// Nobody needs a password from now on, or everybody does.
+    pub(crate) fn set_open(&mut self, is_open: bool) {
+        self.admittance.is_open = is_open;
+    }
+
     pub(crate) fn sockets(&mut self) -> impl Iterator<Item = &mut TcpListener> {
         self.doors.iter_mut().map(|door| &mut door.socket)
     }
@@ -150,7 +157,8 @@ impl Listener {
         admitted: &mut Vec<Guest>,
         refused: &mut Vec<TcpStream>,
     ) {
-        let refusal = if self.admittance.loopback_only && !is_loopback(address.ip()) {
+        let refusal = if self.admittance.is_protected && self.admittance.is_open && !is_loopback(address.ip())
+        {
             Some(DENIED)
         } else if self.taken.load(Ordering::Relaxed) >= self.admittance.clients_max {
             Some(TOO_MANY)

@@ -288,6 +288,10 @@ impl Pump {
                 }
             },
             Output::Disk { partition, op } => self.disk.execute(partition, op),
+            Output::Openness { is_open } => {
+                self.clients.set_open(is_open);
+                self.listener.iter_mut().for_each(|listener| listener.set_open(is_open));
+            }
             Output::Errand { session, number, errand } => {
                 self.errands.submit(&self.inboxes[self.index], session, number, errand);
             }

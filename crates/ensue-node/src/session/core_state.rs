@@ -396,6 +396,16 @@ impl CoreState {
         }
     }
 
+    /// Changes users, and tells whoever owns the sockets if that opens or closes the door.
+    pub(super) fn change_users(&mut self, change: impl FnOnce(&mut Access)) {
+        let was_open = self.access.newcomer().is_some();
+        change(&mut self.access);
+        let is_open = self.access.newcomer().is_some();
+        if is_open != was_open {
+            self.output(SessionOutput::Openness { is_open });
+        }
+    }
+
     /// Notes who was refused what, for `ACL LOG`.
     pub(super) fn note_refusal(&mut self, now: Now, refusal: Refusal) {
         let entries_max = usize::try_from(self.parameters.number("acllog-max-len")).unwrap_or(0);

@@ -37,6 +37,10 @@ pub(crate) enum SessionOutput {
         session: SessionId,
         observation: Box<Observation>,
     },
+    /// Whether a new connection is somebody before it has logged in, which has changed.
+    Openness {
+        is_open: bool,
+    },
     /// To a partition or a core of this datacenter.
     Send(Envelope),
     Trace(Trace),

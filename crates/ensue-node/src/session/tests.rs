@@ -56,6 +56,8 @@ struct World {
     observed: Vec<(SessionId, Observation)>,
     /// How many were done.
     errands: usize,
+    /// Whether the door was opened or closed.
+    openness: Vec<bool>,
 }
 
 /// Keyspaces 0 and 1 with causality, keyspace 2 without; partitions 0 and 1 on core 0, 2 and 3 on core 1.
@@ -98,6 +100,7 @@ impl World {
             pushed: Vec::new(),
             observed: Vec::new(),
             errands: 0,
+            openness: Vec::new(),
         };
         world.sessions.on_link_up(CoreId(1));
         world.sessions.on_connected(world.now, CLIENT, "10.0.0.1:5000".into(), "10.0.0.2:6379".into());
@@ -131,6 +134,7 @@ impl World {
                 SessionOutput::Observed { session, observation } => {
                     self.observed.push((session, *observation));
                 }
+                SessionOutput::Openness { is_open } => self.openness.push(is_open),
                 SessionOutput::Errand { session, number, errand } => {
                     self.errands += 1;
                     let done = errand.run(|bytes| bytes.fill(7)).expect("no test has a file");

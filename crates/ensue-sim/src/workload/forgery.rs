@@ -1,7 +1,7 @@
 //! A token as someone could forge it: from far in the future, or naming what a datacenter has never issued.
 //!
-//! The layout is that of `docs/sessions.md`'s token as it travels: base64url of version, keyspace, time, facts and an
-//! FNV-1a checksum, which protects against mistakes and not against forgers.
+//! The layout is that of `docs/sessions.md`'s token as it travels: base64url of version, keyspace, cluster, time,
+//! facts and a seal. Clusters here have no keys, so that anybody can seal: what a token names is checked all the same.
 
 use crate::world::options::Options;
 use ensue_protocol::Registration;
@@ -9,9 +9,9 @@ use ensue_types::{
     Causes, DatacenterId, Dependency, Extent, LogicalTime, OperationId, PartitionId, Position, Source, Stamp,
 };
 
-const TIME: std::ops::Range<usize> = 2..10;
-const LENGTH: std::ops::Range<usize> = 10..14;
-const CHECKSUM_BYTES: usize = 8;
+const TIME: std::ops::Range<usize> = 10..18;
+const LENGTH: std::ops::Range<usize> = 18..22;
+const SEAL_BYTES: usize = 16;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// A place that no stream of a world comes to, in an incarnation that none begins.
@@ -59,18 +59,17 @@ pub(crate) fn naming(
     Some(sealed(forged))
 }
 
-/// A token's bytes before its checksum.
+/// A token's bytes before its seal.
 fn content_of(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = decode(text)?;
-    let end = bytes.len().checked_sub(CHECKSUM_BYTES).filter(|&end| end >= LENGTH.end)?;
+    let end = bytes.len().checked_sub(SEAL_BYTES).filter(|&end| end >= LENGTH.end)?;
     bytes.truncate(end);
     Some(bytes)
 }
 
 fn sealed(mut content: Vec<u8>) -> Vec<u8> {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let checksum = content.iter().fold(0xcbf2_9ce4_8422_2325, step);
-    content.extend_from_slice(&checksum.to_le_bytes());
+    let seal = blake3::keyed_hash(&[0; 32], &content);
+    content.extend_from_slice(&seal.as_bytes()[..SEAL_BYTES]);
     encode(&content)
 }
 

@@ -202,7 +202,7 @@ impl World {
                     }
                 }
                 // Nobody in this world watches a node but by `INFO`.
-                Output::Observed { .. } => {}
+                Output::Observed { .. } | Output::Openness { .. } => {}
             }
         }
         self.schedule_timer(site);

@@ -280,12 +280,12 @@ pub(crate) fn carry_out(core: &mut CoreState, now: Now, words: &[Bytes]) -> Resu
         [name] if name[..] == b"refusals-reset"[..] => core.access.forget_refusals(),
         [name, stamp, rest @ ..] if name.starts_with(b"user") => {
             let Some(stamp) = Stamp::parse(stamp) else { return Ok(Reply::OK) };
-            match (&name[..], rest) {
-                (b"user-set", [line]) => core.access.on_user(stamp, line),
-                (b"user-delete", names) => core.access.on_deleted(stamp, names),
-                (b"users-load", [text]) => core.access.on_loaded(stamp, text),
+            core.change_users(|access| match (&name[..], rest) {
+                (b"user-set", [line]) => access.on_user(stamp, line),
+                (b"user-delete", names) => access.on_deleted(stamp, names),
+                (b"users-load", [text]) => access.on_loaded(stamp, text),
                 _ => {}
-            }
+            });
             return Err(OfSessions::Users);
         }
         [name] if name[..] == b"latency-get"[..] => return Ok(core.latency.replies()),

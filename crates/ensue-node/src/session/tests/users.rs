@@ -153,3 +153,15 @@ fn wrong_rules_change_nothing() {
     assert_eq!(world.ask("ACL DELUSER default"), "-ERR The 'default' user cannot be removed|");
     assert_eq!(order(&mut world, "ACL DELUSER nobody", "+OK\r\n"), ":0|");
 }
+
+#[test]
+fn whoever_owns_the_sockets_is_told_when_the_door_opens_or_closes() {
+    let mut world = World::new();
+    assert_eq!(order(&mut world, "ACL SETUSER app on nopass", "+OK\r\n"), "+OK|");
+    assert!(world.openness.is_empty());
+    let hash = ensue_acl::Verifier::sha256(b"pw").to_string();
+    assert_eq!(order(&mut world, &format!("ACL SETUSER default resetpass #{hash}"), "+OK\r\n"), "+OK|");
+    assert_eq!(world.openness, [false]);
+    assert_eq!(order(&mut world, "ACL SETUSER default nopass", "+OK\r\n"), "+OK|");
+    assert_eq!(world.openness, [false, true]);
+}
