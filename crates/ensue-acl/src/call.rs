@@ -8,6 +8,16 @@ use bytes::Bytes;
 use ensue_resp::{CommandSpec, Flags, Route, number};
 use ensue_types::KeyspaceId;
 
+/// Keys that a command reads and that the table of commands does not list, for nobody routes by them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unlisted {
+    None,
+    /// One, at this place.
+    Key(usize),
+    /// Any.
+    All,
+}
+
 /// A command that a user wants to execute. Its number of arguments has been checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
@@ -43,9 +53,27 @@ impl<'a> Call<'a> {
         })
     }
 
+    /// What it reads beside the keys that the table lists: commands of Ensue that show branches and conflicts.
+    pub(crate) fn unlisted_reads(&self) -> Unlisted {
+        const KEY: usize = 2;
+        match (self.spec.name, self.spec.subcommand(self.args)) {
+            ("branch", Some("get")) | ("causal", Some("conflicts")) if self.args.len() > KEY => {
+                Unlisted::Key(KEY)
+            }
+            ("branch", Some("conflicts" | "diff")) | ("causal", Some("conflicts" | "discarded")) => {
+                Unlisted::All
+            }
+            _ => Unlisted::None,
+        }
+    }
+
     /// Whether it may touch data of every database.
     pub(crate) fn touches_every_database(&self) -> bool {
-        matches!(self.spec.name, "flushall" | "move" | "swapdb")
+        match self.spec.name {
+            "flushall" | "move" | "swapdb" => true,
+            "causal" => self.unlisted_reads() == Unlisted::All,
+            _ => false,
+        }
     }
 
     /// The one database that it touches or selects; nothing if it is about no data.
@@ -57,7 +85,8 @@ impl<'a> Call<'a> {
         }
         // A session answers alone what is not data, but it watches keys, and tells of those of a slot.
         let tells_of_keys =
-            matches!(self.spec.subcommand(self.args), Some("countkeysinslot" | "getkeysinslot"));
+            matches!(self.spec.subcommand(self.args), Some("countkeysinslot" | "getkeysinslot"))
+                || self.unlisted_reads() != Unlisted::None;
         let touches = self.spec.route != Route::Session || self.spec.first_key > 0 || tells_of_keys;
         touches.then_some(self.database)
     }

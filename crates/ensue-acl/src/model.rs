@@ -330,7 +330,7 @@ fn build(root: &[String], selectors: &[Vec<String>], others: &[&str]) -> (User, 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn what_is_written_is_read_as_the_same(

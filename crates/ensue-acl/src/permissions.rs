@@ -3,14 +3,14 @@
 //! Rules arrive one by one, then commands; the answer is whether this set alone allows the whole command. It does not
 //! know passwords, and does not combine sets: a user does.
 
-use crate::call::Call;
+use crate::call::{Call, Unlisted};
 use crate::channels::Channels;
 use crate::commands::Commands;
 use crate::databases::Databases;
 use crate::denied::Denied;
 use crate::keys::Keys;
 use crate::rule_error::RuleError;
-use ensue_resp::unplaced_keys;
+use ensue_resp::{Access, unplaced_keys};
 use ensue_types::Reply;
 
 /// What a user may do by its root or by one of its selectors.
@@ -65,6 +65,16 @@ impl Permissions {
             if !self.keys.allows(&call.args[place], access) {
                 return Err(Denied::Key { place });
             }
+        }
+        match call.unlisted_reads() {
+            Unlisted::Key(place)
+                if !self.keys.allows(&call.args[place], Access::READ_ONLY | Access::ACCESS) =>
+            {
+                return Err(Denied::Key { place });
+            }
+            // There is no key to name but what reads them.
+            Unlisted::All if !self.keys.allows_reading_all() => return Err(Denied::Key { place: 1 }),
+            _ => {}
         }
         match unplaced_keys(call.spec, call.args).next() {
             Some((option, place)) if !self.keys.allows_reading_all() => {

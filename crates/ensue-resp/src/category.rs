@@ -77,7 +77,7 @@ pub fn of_spec(spec: &CommandSpec, subcommand: Option<&str>) -> Vec<&'static str
         (group == "hyperloglog", "@hyperloglog"),
         (group == "geo", "@geo"),
         (group == "stream", "@stream"),
-        (group == "pubsub", "@pubsub"),
+        (group == "pubsub" && subcommand != Some("help"), "@pubsub"),
         (admin, "@admin"),
         (flags.contains(Flags::FAST), "@fast"),
         (!flags.contains(Flags::FAST), "@slow"),
@@ -103,6 +103,8 @@ fn flags_of(spec: &CommandSpec, subcommand: Option<&str>) -> Flags {
         ("client", "kill" | "list" | "no-evict" | "pause" | "unblock" | "unpause")
         | ("causal", "dead" | "readmit")
         | ("role", _) => flags | Flags::ADMIN,
+        ("causal", "conflicts") => flags | Flags::READONLY,
+        ("causal", "discarded") => flags | Flags::ADMIN | Flags::READONLY,
         ("function", "delete" | "flush" | "load" | "restore") | ("move" | "swapdb", _) => {
             flags | Flags::WRITE
         }

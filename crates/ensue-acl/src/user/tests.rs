@@ -281,6 +281,24 @@ fn keys() {
 }
 
 #[test]
+fn keys_that_the_table_does_not_list() {
+    let user = user("+@all ~a* %W~b");
+    allows(&user, &["branch get a1", "causal conflicts a", "branch list", "causal token"]);
+    denies(&user, "branch get b", "key b");
+    denies(&user, "causal conflicts b", "key b");
+    denies(&user, "causal conflicts", "key conflicts");
+    denies(&user, "causal discarded", "key discarded");
+    denies(&user, "branch diff x y", "key diff");
+    let reader = self::user("+@all %R~* db=0");
+    allows(&reader, &["branch diff x y", "causal conflicts b"]);
+    assert_eq!(
+        answer(&reader, "branch diff x y", 1),
+        "User alice has no permissions to access the '1' database"
+    );
+    denies(&reader, "causal conflicts", "database 1");
+}
+
+#[test]
 fn selectors() {
     let user = user("-@all resetkeys (+@write ~write::*) (+@read ~read::*)");
     allows(&user, &["set write::foo bar", "get read::foo"]);
