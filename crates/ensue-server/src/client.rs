@@ -291,9 +291,7 @@ impl Client {
             if bytes.first() == Some(&b'-') {
                 self.gate = Gate::Closed;
             } else {
-                self.gate = Gate::Open;
-                self.commands_max = COMMANDS_AHEAD_MIN;
-                self.parser.set_limits(ParseLimits::default());
+                self.lift_limits();
             }
         }
         if self.output.is_empty() {
@@ -307,10 +305,14 @@ impl Client {
     /// It needs no password any more. What was asked about one decides nothing then.
     pub(crate) fn open_gate(&mut self) {
         if matches!(self.gate, Gate::Closed) {
-            self.gate = Gate::Open;
-            self.commands_max = COMMANDS_AHEAD_MIN;
-            self.parser.set_limits(ParseLimits::default());
+            self.lift_limits();
         }
+    }
+
+    fn lift_limits(&mut self) {
+        self.gate = Gate::Open;
+        self.commands_max = COMMANDS_AHEAD_MIN;
+        self.parser.set_limits(ParseLimits::default());
     }
 
     /// Bytes that answer no command. An error means that it has not read for too long.
@@ -430,7 +432,7 @@ impl Client {
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.in_flight.is_empty() && self.output_waiting() == 0
+        self.in_flight.is_empty() && self.output_waiting() == 0 && !self.stream.has_unsent()
     }
 
     /// Whether everything that it has sent, as far as it was a whole command, was answered and has left.
