@@ -36,14 +36,13 @@ pub(crate) fn check_datacenters<'a>(
     cluster: &str,
     datacenters: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), NotNamed> {
-    let certificate = certificate.ok_or(NotNamed::Nothing)?;
-    let certificate = webpki::EndEntityCert::try_from(certificate).map_err(|_| NotNamed::Unreadable)?;
-    let names: Vec<&str> = certificate.valid_dns_names().collect();
-    let mut known = datacenters.into_iter().map(|datacenter| format!("{datacenter}.{cluster}"));
-    match known.any(|name| names.contains(&name.as_str())) {
-        true => Ok(()),
-        false => Err(NotNamed::Nobody { names: listed(&names) }),
-    }
+    with_names(certificate, |names| {
+        let mut known = datacenters.into_iter().map(|datacenter| format!("{datacenter}.{cluster}"));
+        match known.any(|name| names.contains(&name.as_str())) {
+            true => Ok(()),
+            false => Err(NotNamed::Nobody { names: listed(names) }),
+        }
+    })
 }
 
 /// Whether whoever proved to own this certificate may speak for this node.
@@ -53,9 +52,16 @@ pub(crate) fn check_names(
     datacenter: &str,
     node: usize,
 ) -> Result<(), NotNamed> {
+    with_names(certificate, |names| judge(names, cluster, datacenter, node))
+}
+
+fn with_names(
+    certificate: Option<&CertificateDer<'_>>,
+    judge: impl FnOnce(&[&str]) -> Result<(), NotNamed>,
+) -> Result<(), NotNamed> {
     let certificate = certificate.ok_or(NotNamed::Nothing)?;
     let certificate = webpki::EndEntityCert::try_from(certificate).map_err(|_| NotNamed::Unreadable)?;
-    judge(&certificate.valid_dns_names().collect::<Vec<_>>(), cluster, datacenter, node)
+    judge(&certificate.valid_dns_names().collect::<Vec<_>>())
 }
 
 fn judge(names: &[&str], cluster: &str, datacenter: &str, node: usize) -> Result<(), NotNamed> {
