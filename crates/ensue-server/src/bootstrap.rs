@@ -159,6 +159,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     let users = users::read(config)?;
     let is_open = users.default_user().is_on() && users.default_user().is_nopass();
     let errands = Errands::start(config.aclfile.clone())?;
+    let given = (users, token_keys(config)?);
     let directory = Directory::open(&config.dir, &cluster, &settings)?;
     let mut listener = Some(client_listener(config, certificates.as_ref(), is_open)?);
     let metrics = metrics::listen(config).map_err(|(address, error)| StartError::Listen {
@@ -179,8 +180,8 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     for (index, poll) in polls.into_iter().enumerate() {
         let core = CoreId(cluster.own_node().first_core + index as u16);
         let name = CoreName { datacenter: cluster.own, core };
-        let given = (users.clone(), token_keys(config)?);
-        let node = Node::new(node_config(config, &cluster, core, machine, given), machine.clock.now())?;
+        let node_config = node_config(config, &cluster, core, machine, given.clone());
+        let node = Node::new(node_config, machine.clock.now())?;
         pumps.push(Pump {
             name,
             node,

@@ -2,7 +2,8 @@
 //!
 //! Clients, peers, files and signals arrive; inputs of [`ensue_node::Node`] leave, and its outputs are carried out. It
 //! holds no logic of the store: what a command means, what is replicated and when an answer is true are the node's
-//! decisions. One thread a core, and nothing is shared between them but inboxes.
+//! decisions. One thread a core, one that syncs its disk, and one a node for passwords; they share inboxes, and the
+//! certificates, which may be read again.
 
 pub mod admin;
 pub mod bootstrap;
