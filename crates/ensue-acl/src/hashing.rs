@@ -30,13 +30,22 @@ impl<S: FnMut() -> Salt> Hasher for Immediate<S> {
     }
 }
 
+/// Takes no password: for rules in which they are hashed already.
+pub struct Unhashed;
+
+impl Hasher for Unhashed {
+    fn verifier(&mut self, _password: &[u8]) -> Result<Verifier, RuleError> {
+        Err(RuleError::NotHashed)
+    }
+}
+
 /// Whether to apply the rules takes a hash of a password, of 20 to 30 ms each.
 pub fn needs_hashing<R: AsRef<[u8]>>(rules: &[R]) -> bool {
     rules.iter().any(|rule| password_of(rule.as_ref()).is_some())
 }
 
 /// What has to be hashed before rules can be applied to a user.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     passwords: Vec<Vec<u8>>,
     held: Vec<Verifier>,

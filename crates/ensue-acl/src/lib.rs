@@ -26,7 +26,7 @@ pub mod verifier;
 pub use call::Call;
 pub use channels::Channel;
 pub use denied::Denied;
-pub use hashing::{Hasher, Immediate, Prepared, Work, needs_hashing};
+pub use hashing::{Hasher, Immediate, Prepared, Unhashed, Work, needs_hashing};
 pub use log::{Context, Log, Reason, Refusal, RefusalCounts};
 pub use permissions::Permissions;
 pub use proven::Proven;

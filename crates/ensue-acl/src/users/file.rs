@@ -6,12 +6,11 @@
 
 use super::Users;
 use crate::commands::has_spaces;
-use crate::hashing::Hasher;
+use crate::hashing::{Hasher, Unhashed};
 use crate::limits::USERS_MAX;
 use crate::rule_error::{RuleError, refused};
 use crate::rules::join_selectors;
 use crate::user::{DEFAULT_USER, User};
-use crate::verifier::Verifier;
 use bytes::Bytes;
 use ensue_types::Reply;
 use std::collections::BTreeMap;
@@ -109,15 +108,6 @@ impl User {
     pub fn parse(line: &[u8]) -> Option<User> {
         let line = Line { file: "", number: 0, text: line };
         line.read(&BTreeMap::new(), &mut Unhashed).ok().flatten()
-    }
-}
-
-/// Takes no password.
-struct Unhashed;
-
-impl Hasher for Unhashed {
-    fn verifier(&mut self, _password: &[u8]) -> Result<Verifier, RuleError> {
-        Err(RuleError::NotHashed)
     }
 }
 

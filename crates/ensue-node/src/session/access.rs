@@ -8,7 +8,7 @@ pub(super) mod refused;
 pub(super) mod scripts;
 
 use ensue_acl::limits::PROVEN_MAX;
-use ensue_acl::{Hasher, Log, Proven, Refusal, RuleError, User, UserVersion, Users, Verifier};
+use ensue_acl::{Log, Proven, Refusal, Unhashed, User, UserVersion, Users};
 use ensue_types::{Now, Reply};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -57,15 +57,6 @@ impl fmt::Debug for Access {
 
 /// What errors in a text of users would name as its file.
 const USERS: &str = "users";
-
-/// Rules that hold no password to hash.
-pub(super) struct NoPasswords;
-
-impl Hasher for NoPasswords {
-    fn verifier(&mut self, _password: &[u8]) -> Result<Verifier, RuleError> {
-        Err(RuleError::NotHashed)
-    }
-}
 
 impl Access {
     pub(super) fn new(users: Users, seed: u128, core: u16) -> Access {
@@ -171,7 +162,7 @@ impl Access {
         let Some(name) = words.next() else { return };
         let rules: Vec<&[u8]> = std::iter::once(&b"reset"[..]).chain(words).collect();
         // Another core has applied them, so they are right.
-        let _ = self.users.set(name, &rules, &mut NoPasswords);
+        let _ = self.users.set(name, &rules, &mut Unhashed);
     }
 
     /// Users are gone.
@@ -198,7 +189,7 @@ impl Access {
         let kept: Vec<Vec<u8>> =
             later.iter().filter_map(|name| Some(self.users.user(name)?.describe())).collect();
         // Another core has read it, so it can be read.
-        let _ = self.users.load(USERS, text, &mut NoPasswords);
+        let _ = self.users.load(USERS, text, &mut Unhashed);
         let _ = self.users.delete(&later.iter().filter(|name| **name != b"default"[..]).collect::<Vec<_>>());
         kept.iter().for_each(|line| self.put(line));
     }

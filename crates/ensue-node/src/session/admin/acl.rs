@@ -3,12 +3,11 @@
 use super::errand::{Outcome, Then, Waiting};
 use super::order;
 use crate::errand::{Errand, ErrandDone};
-use crate::session::access::NoPasswords;
 use crate::session::cx::Cx;
 use crate::session::step::Step;
 use bytes::Bytes;
 use ensue_acl::limits::GENPASS_BITS_MAX;
-use ensue_acl::{Hasher, Prepared, User, Users, Work, needs_hashing, query};
+use ensue_acl::{Hasher, Prepared, Unhashed, User, Users, Work, needs_hashing, query};
 use ensue_resp::{CommandError, number};
 use ensue_types::{Args, Reply};
 
@@ -121,7 +120,7 @@ pub(super) fn on_done(cx: &mut Cx<'_>, then: Then, done: ErrandDone) -> Step<Out
 fn load(cx: &mut Cx<'_>, text: &[u8]) -> Step<Outcome> {
     let mut users = cx.core.access.users().clone();
     // A file that somebody wrote may hold passwords; those are hashed where it is read.
-    match users.load(FILE, text, &mut NoPasswords) {
+    match users.load(FILE, text, &mut Unhashed) {
         Ok(_) => {
             let stamp = cx.core.access.stamp(cx.now);
             order::load_users(cx, stamp, users.save().into()).map(Outcome::from)
