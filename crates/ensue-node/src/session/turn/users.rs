@@ -99,13 +99,10 @@ pub(super) fn refusal(turn: &mut Turn<'_>, spec: &'static CommandSpec, args: &Ar
         return None;
     }
     let context = if turn.session.multi.is_some() { Context::Multi } else { Context::Toplevel };
-    // Written only for who is refused.
-    let (client, now) = (&turn.session.client, turn.cx.now);
-    let activity = turn.session.activity(turn.cx.keyspace(), &turn.cx.core.channels);
     let command = (spec, &args[..]);
-    let (reply, refusal) =
-        refused::refusal(&user, turn.cx.keyspace(), command, (context, || client.line(now, activity)))?;
-    turn.cx.core.note_refusal(now, refusal);
+    // The line of the client is made only for who is refused.
+    let (reply, refusal) = refused::refusal(&user, turn.cx.keyspace(), command, (context, || line(turn)))?;
+    turn.cx.core.note_refusal(turn.cx.now, refusal);
     Some(reply)
 }
 
@@ -147,8 +144,9 @@ pub(super) fn admit_to_multi(
     args: Args,
 ) -> Option<Args> {
     let Some(spec) = spec else { return Some(args) };
+    // What is not whole is refused for that.
     let is_whole = ensue_resp::check_arity(spec, args.len());
-    let Some(refusal) = refusal(turn, spec, &args).filter(|_| is_whole) else {
+    let Some(refusal) = (if is_whole { refusal(turn, spec, &args) } else { None }) else {
         return Some(marked(turn, spec, args));
     };
     turn.cx.core.counters.on_rejected(Some(spec));
