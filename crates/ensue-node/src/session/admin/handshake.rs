@@ -28,7 +28,7 @@ pub(crate) fn auth(access: &Access, args: &[Bytes]) -> Result<Wish, Reply> {
         [user, password] => (user.clone(), password.clone()),
         _ => return Err(CommandError::Syntax.reply()),
     };
-    Ok(Wish::Login(Login { user, password, after: After::Auth }))
+    Ok(Wish::Login(Login { user, password, after: After::Auth, compared: None }))
 }
 
 /// `HELLO`: `[version [AUTH user password] [SETNAME name]]`. Nothing is changed if anything is wrong, who the client is
@@ -59,7 +59,7 @@ pub(crate) fn hello(present: ProtocolVersion, args: &[Bytes]) -> Result<Wish, Re
     }
     let after = After::Hello { version, name };
     Ok(match credentials {
-        Some((user, password)) => Wish::Login(Login { user, password, after }),
+        Some((user, password)) => Wish::Login(Login { user, password, after, compared: None }),
         None => Wish::Hello(after),
     })
 }

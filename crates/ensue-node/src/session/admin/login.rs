@@ -5,10 +5,9 @@
 
 use super::errand::{Then, Waiting};
 use crate::errand::Errand;
-use crate::session::access::Access;
 use crate::session::cx::Cx;
 use bytes::Bytes;
-use ensue_acl::{Context, Reason, Refusal, User, Verifier};
+use ensue_acl::{Context, Reason, Refusal, User, UserVersion, Verifier};
 use ensue_resp::ProtocolVersion;
 use ensue_types::Reply;
 use std::sync::Arc;
@@ -19,6 +18,8 @@ pub(crate) struct Login {
     pub(super) user: Bytes,
     pub(super) password: Bytes,
     pub(super) after: After,
+    /// The version of the user with whose passwords it is compared; nothing where there is no such user.
+    pub(super) compared: Option<UserVersion>,
 }
 
 /// What the session becomes besides.
@@ -51,7 +52,7 @@ impl Login {
         self.after
     }
 
-    pub(crate) fn begin(self, cx: &mut Cx<'_>) -> Verdict {
+    pub(crate) fn begin(mut self, cx: &mut Cx<'_>) -> Verdict {
         let access = &cx.core.access;
         let user = access.users().user(&self.user).filter(|user| user.is_on());
         let verifiers = match user {
@@ -69,13 +70,21 @@ impl Login {
             None if access.users().iter().any(|user| user.is_costly()) => vec![Verifier::decoy()],
             None => return Verdict::Wrong,
         };
+        self.compared = user.map(|user| user.version());
         let errand = Errand::Compare { verifiers, password: self.password.clone() };
         Verdict::Waits(Waiting::begin(cx, errand, Then::Login(self)))
     }
 
-    /// Its password was compared with what its user had then.
-    pub(crate) fn end(&self, access: &mut Access, is_right: bool) -> Option<Arc<User>> {
-        if is_right { access.on_proven(&self.user, &self.password) } else { None }
+    /// Its password was compared with those that its user had then. If the user has changed since, that says nothing,
+    /// and it is compared again.
+    pub(crate) fn end(self, cx: &mut Cx<'_>, is_right: bool) -> Verdict {
+        let access = &mut cx.core.access;
+        let present = access.users().user(&self.user).filter(|user| user.is_on());
+        if present.map(|user| user.version()) != self.compared {
+            return self.begin(cx);
+        }
+        let proven = if is_right { access.on_proven(&self.user, &self.password) } else { None };
+        proven.map_or(Verdict::Wrong, Verdict::Right)
     }
 
     /// Notes that it was wrong; `line` is that of `CLIENT LIST`.

@@ -165,3 +165,30 @@ fn whoever_owns_the_sockets_is_told_when_the_door_opens_or_closes() {
     assert_eq!(order(&mut world, "ACL SETUSER default nopass", "+OK\r\n"), "+OK|");
     assert_eq!(world.openness, [false, true]);
 }
+
+#[test]
+fn a_password_that_was_changed_while_it_was_compared_is_not_right_any_more() {
+    let mut world = World::new();
+    assert_eq!(order(&mut world, "ACL SETUSER slow on >old ~* +@all", "+OK\r\n"), "+OK|");
+    world.keeps_errands = true;
+    world.send(&["AUTH slow old"]);
+    let (number, errand) = world.kept.pop().expect("it is compared");
+    let done = errand.run(|bytes| bytes.fill(7)).expect("no file");
+    assert!(matches!(done, crate::ErrandDone::Compared(true)));
+    world.keeps_errands = false;
+    // Another core has told of a new password before the old one was found right.
+    let line = "user slow on #9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 ~* +@all";
+    let words = ["user-set", "9000000000000-1", line].map(|word| Bytes::from_static(word.as_bytes()));
+    let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(1) };
+    let to = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+    let query = ensue_wire::CoreQuery::Order(words.to_vec());
+    let message = Message::CoreQuery { request: RequestId::default(), query };
+    world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });
+    world.sessions.on_errand_done(world.now, CLIENT, number, done);
+    world.drain();
+    let wrong = "-WRONGPASS invalid username-password pair or user is disabled.|";
+    assert_eq!(world.received(), wrong);
+    world.sent.clear();
+    assert_eq!(world.ask("AUTH slow old"), wrong);
+    assert_eq!(world.ask("AUTH slow test"), "+OK|");
+}

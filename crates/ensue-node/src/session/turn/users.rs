@@ -6,10 +6,10 @@ use crate::session::access::refused;
 use crate::session::access::scripts::mark;
 use crate::session::admin::acl;
 use crate::session::admin::handshake::{self, Wish};
-use crate::session::admin::login::{After, Login, Verdict, WRONG_PASSWORD};
+use crate::session::admin::login::{Login, Verdict, WRONG_PASSWORD};
 use crate::session::exchange::Exchange;
 use crate::session::transactions::multi::Multi;
-use ensue_acl::{Context, User};
+use ensue_acl::Context;
 use ensue_resp::{CommandSpec, Route};
 use ensue_types::{Args, Reply};
 use std::sync::Arc;
@@ -27,17 +27,23 @@ pub(super) fn handshake(turn: &mut Turn<'_>, name: &str, args: &Args) {
             let reply = turn.session.client.on_handshake(after);
             greet(turn, &reply);
         }
-        Ok(Wish::Login(login)) => match login.clone().begin(cx) {
-            Verdict::Right(user) => log_in(turn, user, login.into_after()),
-            Verdict::Wrong => refuse(turn, &login),
-            Verdict::Waits(waiting) => turn.session.exchange = Exchange::Errand(waiting),
-        },
+        Ok(Wish::Login(login)) => {
+            let verdict = login.clone().begin(cx);
+            settle(turn, login, verdict);
+        }
     }
 }
 
-fn log_in(turn: &mut Turn<'_>, user: Arc<User>, after: After) {
-    let reply = turn.session.client.on_login(user, after);
-    greet(turn, &reply);
+/// Goes on by what is known of a login.
+fn settle(turn: &mut Turn<'_>, login: Login, verdict: Verdict) {
+    match verdict {
+        Verdict::Right(user) => {
+            let reply = turn.session.client.on_login(user, login.into_after());
+            greet(turn, &reply);
+        }
+        Verdict::Wrong => refuse(turn, &login),
+        Verdict::Waits(waiting) => turn.session.exchange = Exchange::Errand(waiting),
+    }
 }
 
 /// Answers, and has everybody know which version the client speaks now.
@@ -70,10 +76,8 @@ pub(in crate::session) fn on_errand_done(turn: &mut Turn<'_>, number: u64, done:
             Ok(login) => {
                 turn.end_exchange();
                 let is_right = matches!(done, ErrandDone::Compared(true));
-                match login.end(&mut turn.cx.core.access, is_right) {
-                    Some(user) => log_in(turn, user, login.into_after()),
-                    None => refuse(turn, &login),
-                }
+                let verdict = login.clone().end(&mut turn.cx, is_right);
+                settle(turn, login, verdict);
             }
             Err(waiting) => {
                 let step = waiting.on_done(&mut turn.cx, done);
