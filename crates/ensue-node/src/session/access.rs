@@ -7,7 +7,7 @@
 pub(super) mod refused;
 pub(super) mod scripts;
 
-use ensue_acl::limits::PROVEN_MAX;
+use ensue_acl::limits::{PROVEN_MAX, USERS_MAX};
 use ensue_acl::{Log, Proven, Refusal, Unhashed, User, UserVersion, Users};
 use ensue_types::{Now, Reply};
 use std::collections::BTreeMap;
@@ -174,6 +174,25 @@ impl Access {
             .collect();
         // Nobody orders that `default` be deleted.
         let _ = self.users.delete(&news);
+        self.forget_the_earliest_deleted();
+    }
+
+    /// Of at least half as many deletions as there may be users it is remembered when they were, the latest ones. A
+    /// change that arrives after that many later deletions would bring its user back; orders arrive within the time of
+    /// a request.
+    fn forget_the_earliest_deleted(&mut self) {
+        if self.stamps.len() <= 2 * USERS_MAX {
+            return;
+        }
+        let is_gone = |name: &Vec<u8>| self.users.user(name).is_none();
+        let mut gone: Vec<Stamp> =
+            self.stamps.iter().filter(|(name, _)| is_gone(name)).map(|(_, stamp)| *stamp).collect();
+        // There are more than `USERS_MAX` of them, since there are no more users than that. Half a bound is forgotten
+        // at once, so that few deletions look at all of them.
+        gone.sort_unstable();
+        let until = gone[gone.len() - USERS_MAX / 2 - 1];
+        let users = &self.users;
+        self.stamps.retain(|name, stamp| *stamp > until || users.user(name).is_some());
     }
 
     /// All users are as this text of an ACL file says.

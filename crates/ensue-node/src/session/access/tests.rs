@@ -57,3 +57,16 @@ fn a_stamp_is_later_than_all_that_its_core_knows() {
     assert_eq!(Stamp::parse(third.text().as_bytes()), Some(third));
     assert_eq!(Stamp::parse(b"x"), None);
 }
+
+#[test]
+fn what_is_remembered_of_deleted_users_has_a_bound() {
+    let mut access = access();
+    let count = 3 * USERS_MAX as u64;
+    for number in 1..=count {
+        access.on_deleted(stamp(number, 0), &[format!("user{number}")]);
+    }
+    assert!(access.stamps.len() <= 2 * USERS_MAX);
+    // The latest are known, and a change that was made before one does not bring the user back.
+    access.on_user(stamp(1, 0), format!("user user{count} on nopass").as_bytes());
+    assert_eq!(described(&access).len(), 1);
+}
