@@ -2,7 +2,7 @@
 //!
 //! An [`Errand`] leaves as `Output::Errand`; whoever owns the threads does it ([`Errand::run`] where that is all it
 //! takes) and brings what came of it back as `Input::ErrandDone`, in any order. A session has one at a time, and
-//! answers with an error if it takes too long.
+//! answers with an error if it takes too long, or if too many wait.
 
 use bytes::Bytes;
 use ensue_acl::{Prepared, Salt, Verifier, Work};
@@ -33,6 +33,8 @@ pub enum ErrandDone {
     /// The text, or why there is none.
     Loaded(Result<Bytes, String>),
     Saved(Result<(), String>),
+    /// Too many wait, and it was not done.
+    Busy,
 }
 
 impl Errand {
@@ -76,6 +78,7 @@ impl ErrandDone {
             ErrandDone::Drawn(_) => "Drawn",
             ErrandDone::Loaded(_) => "Loaded",
             ErrandDone::Saved(_) => "Saved",
+            ErrandDone::Busy => "Busy",
         }
     }
 }

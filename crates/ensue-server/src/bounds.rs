@@ -26,6 +26,8 @@ pub const COMMANDS_BEFORE_AUTH_MAX: usize = 8;
 pub const OUTPUT_BYTES_BEFORE_AUTH_MAX: usize = 4 << 10;
 /// How long a connection may take to authenticate where a password is set.
 pub const AUTHENTICATION_US: u64 = 10_000_000;
+/// Errands of sessions that wait for their thread: about as many passwords as it compares within a request's time.
+pub const ERRANDS_WAITING_MAX: usize = 128;
 /// Connections accepted before the connected ones have their turn.
 pub const ACCEPTS_PER_TURN: usize = 128;
 /// How long the listener rests when the process has no file descriptors left.

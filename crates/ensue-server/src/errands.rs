@@ -1,8 +1,10 @@
 //! What sessions have done elsewhere: passwords compared and hashed, random bytes, the file of users.
 //!
 //! One thread a node does one errand after the other, so that passwords never take more than one processor from the
-//! cores; each core has at most one for each of its sessions. The thread ends when the last core is gone.
+//! cores. So many may wait; the next one comes back undone, so that who floods a node with wrong passwords fills no
+//! memory. The thread ends when the last core is gone.
 
+use crate::bounds::ERRANDS_WAITING_MAX;
 use crate::inbox::{Inbox, Mail};
 use crate::{secret, users};
 use bytes::Bytes;
@@ -11,7 +13,7 @@ use ensue_types::SessionId;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 
 /// Something to be done, and for whom.
@@ -26,22 +28,30 @@ struct Job {
 /// The way to the thread, of one core.
 #[derive(Clone, Debug)]
 pub(crate) struct Errands {
-    jobs: Sender<Job>,
+    jobs: SyncSender<Job>,
 }
 
 impl Errands {
     /// Starts the thread of a node, which may have a file of users.
     pub(crate) fn start(users_file: Option<PathBuf>) -> io::Result<Errands> {
-        let (jobs, arriving) = channel();
+        let (jobs, arriving) = sync_channel(ERRANDS_WAITING_MAX);
         let run = move || run(&arriving, users_file.as_deref());
         thread::Builder::new().name("ensue-errands".into()).spawn(run)?;
         Ok(Errands { jobs })
     }
 
-    /// Has it done; the answer comes to this inbox.
+    /// Has it done, unless too many wait; the answer comes to this inbox.
     pub(crate) fn submit(&self, inbox: &Arc<Inbox>, session: SessionId, number: u64, errand: Errand) {
         let job = Job { inbox: Arc::clone(inbox), session, number, errand };
-        self.jobs.send(job).expect("the thread runs as long as somebody can ask it");
+        match self.jobs.try_send(job) {
+            Ok(()) => {}
+            Err(TrySendError::Full(Job { inbox, session, number, .. })) => {
+                inbox.post(Mail::ErrandDone { session, number, done: ErrandDone::Busy });
+            }
+            Err(TrySendError::Disconnected(_)) => {
+                unreachable!("the thread runs as long as somebody can ask it")
+            }
+        }
     }
 }
 
@@ -83,3 +93,37 @@ fn saved(path: Option<&Path>, text: &[u8]) -> Result<(), String> {
 }
 
 const NO_FILE: &str = "there is no file of users";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mio::{Poll, Token, Waker};
+
+    #[test]
+    fn what_is_too_much_comes_back_undone() {
+        let poll = Poll::new().unwrap();
+        let inbox = Arc::new(Inbox::new(Arc::new(Waker::new(poll.registry(), Token(0)).unwrap())));
+        // Nobody does any.
+        let (jobs, _arriving) = sync_channel(2);
+        let errands = Errands { jobs };
+        for number in 0..4 {
+            errands.submit(&inbox, SessionId(1), number, Errand::Draw(1));
+        }
+        let mut mail = Vec::new();
+        inbox.take(&mut mail);
+        let busy = |mail: &Mail| match mail {
+            Mail::ErrandDone { number, done: ErrandDone::Busy, .. } => *number,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(mail.iter().map(busy).collect::<Vec<_>>(), [2, 3]);
+    }
+
+    #[test]
+    fn errands_are_done_and_what_is_about_a_file_needs_one() {
+        assert!(
+            matches!(carry_out(Errand::Draw(70), None), Some(ErrandDone::Drawn(bytes)) if bytes.len() == 70)
+        );
+        assert!(matches!(carry_out(Errand::LoadUsers, None), Some(ErrandDone::Loaded(Err(_)))));
+        assert!(matches!(carry_out(Errand::SaveUsers(Bytes::new()), None), Some(ErrandDone::Saved(Err(_)))));
+    }
+}

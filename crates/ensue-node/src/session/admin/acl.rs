@@ -1,6 +1,6 @@
 //! `ACL`. What changes users is an order to all cores of the datacenter; passwords and files are errands before that.
 
-use super::errand::{Outcome, Then, Waiting};
+use super::errand::{BUSY, Outcome, Then, Waiting};
 use super::order;
 use crate::errand::{Errand, ErrandDone};
 use crate::session::cx::Cx;
@@ -112,6 +112,7 @@ pub(super) fn on_done(cx: &mut Cx<'_>, then: Then, done: ErrandDone) -> Step<Out
         (Then::Load, ErrandDone::Loaded(Err(why))) => Step::answer(failed("loading", &why)),
         (Then::Save, ErrandDone::Saved(Ok(()))) => Step::answer(Reply::OK),
         (Then::Save, ErrandDone::Saved(Err(why))) => Step::answer(failed("saving", &why)),
+        (_, ErrandDone::Busy) => Step::answer(BUSY),
         _ => Step::answer(UNEXPECTED),
     }
 }

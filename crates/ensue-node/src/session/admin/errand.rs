@@ -85,6 +85,8 @@ impl Waiting {
     }
 }
 
+pub(crate) const BUSY: Reply =
+    Reply::error("BUSY too many passwords wait to be compared; nothing was changed, try again later");
 const TIMEOUT: Reply = Reply::error(
     "TIMEOUT what takes long, such as comparing a password, did not end in time; nothing was changed",
 );

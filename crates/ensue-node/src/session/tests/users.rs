@@ -192,3 +192,19 @@ fn a_password_that_was_changed_while_it_was_compared_is_not_right_any_more() {
     assert_eq!(world.ask("AUTH slow old"), wrong);
     assert_eq!(world.ask("AUTH slow test"), "+OK|");
 }
+
+#[test]
+fn too_many_passwords_at_once_are_refused_and_change_nothing() {
+    let mut world = World::new();
+    assert_eq!(order(&mut world, "ACL SETUSER slow on >secret ~* +@all", "+OK\r\n"), "+OK|");
+    world.keeps_errands = true;
+    for command in ["AUTH slow secret", "ACL SETUSER other on >x", "ACL GENPASS"] {
+        world.send(&[command]);
+        let (number, _) = world.kept.pop().expect("an errand");
+        world.sessions.on_errand_done(world.now, CLIENT, number, crate::ErrandDone::Busy);
+        world.drain();
+        assert!(world.received().starts_with("-BUSY "), "{command}");
+    }
+    assert_eq!(world.ask("ACL WHOAMI"), "$7|default|");
+    assert_eq!(world.ask("ACL GETUSER other"), "$-1|");
+}

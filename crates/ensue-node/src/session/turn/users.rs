@@ -4,9 +4,9 @@ use super::Turn;
 use crate::errand::ErrandDone;
 use crate::session::access::refused;
 use crate::session::access::scripts::mark;
-use crate::session::admin::acl;
 use crate::session::admin::handshake::{self, Wish};
 use crate::session::admin::login::{Login, Verdict, WRONG_PASSWORD};
+use crate::session::admin::{acl, errand};
 use crate::session::exchange::Exchange;
 use crate::session::transactions::multi::Multi;
 use ensue_acl::Context;
@@ -75,9 +75,14 @@ pub(in crate::session) fn on_errand_done(turn: &mut Turn<'_>, number: u64, done:
         Exchange::Errand(waiting) if waiting.is_for(number) => match waiting.into_login() {
             Ok(login) => {
                 turn.end_exchange();
-                let is_right = matches!(done, ErrandDone::Compared(true));
-                let verdict = login.clone().end(&mut turn.cx, is_right);
-                settle(turn, login, verdict);
+                match done {
+                    ErrandDone::Busy => turn.reply(&errand::BUSY),
+                    done => {
+                        let is_right = matches!(done, ErrandDone::Compared(true));
+                        let verdict = login.clone().end(&mut turn.cx, is_right);
+                        settle(turn, login, verdict);
+                    }
+                }
             }
             Err(waiting) => {
                 let step = waiting.on_done(&mut turn.cx, done);
