@@ -18,7 +18,7 @@ pub(crate) struct Waiting {
 /// What the errand is for.
 #[derive(Clone)]
 pub(super) enum Then {
-    Login(Login),
+    Login(Box<Login>),
     /// `ACL SETUSER` with these words.
     SetUser(Args),
     /// `ACL GENPASS` of so many bits.
@@ -71,7 +71,7 @@ impl Waiting {
     /// Who logs in, if that is what it waits for: only its session can end it.
     pub(crate) fn into_login(self) -> Result<Login, Waiting> {
         match self.then {
-            Then::Login(login) => Ok(login),
+            Then::Login(login) => Ok(*login),
             then => Err(Waiting { then, ..self }),
         }
     }

@@ -72,7 +72,7 @@ impl Login {
         };
         self.compared = user.map(|user| user.version());
         let errand = Errand::Compare { verifiers, password: self.password.clone() };
-        Verdict::Waits(Waiting::begin(cx, errand, Then::Login(self)))
+        Verdict::Waits(Waiting::begin(cx, errand, Then::Login(Box::new(self))))
     }
 
     /// Its password was compared with those that its user had then. If the user has changed since, that says nothing,
