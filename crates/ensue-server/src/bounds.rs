@@ -56,9 +56,9 @@ pub const PEER_MESSAGES_BYTES_MAX: usize = 64 << 20;
 pub const STRANGERS_MAX: usize = 64;
 /// How long one of them may take to prove it: two delays of the longest link, and a turn of a busy core.
 pub const STRANGER_US: u64 = 1_000_000;
-/// One that came longer ago than this and is silent gives way when there are too many. A peer's hello is sent with the
-/// connection's last packet, so it is there by then.
-pub const STRANGER_SILENT_US: u64 = 20_000;
+/// One that came longer ago than this and is silent gives way when there are too many. A peer says its hello as soon as
+/// its core runs again after the connection was made, which on a machine with more work than processors takes a while.
+pub const STRANGER_SILENT_US: u64 = 150_000;
 /// The same where it has said who it is, and we wait for its proof: a delay of the longest link, twice.
 pub const STRANGER_CLAIMED_US: u64 = 500_000;
 /// Connections of peers accepted before the connected ones have their turn.

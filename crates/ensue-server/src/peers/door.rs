@@ -1,9 +1,8 @@
 //! Who of those that have proved nothing yet makes room, when there are more of them than may stand at the door.
 //!
-//! A real peer says its hello with its first packet and its proof as soon as it has our answer. So those who are
-//! silent go
-//! first, and of those who said a hello the ones from the address that has the most connections here: whoever fills the
-//! door from one place pushes out its own. Nobody goes before it had the time that a real peer needs.
+//! A real peer says its hello as soon as it is connected and its proof as soon as it has our answer. So those who are
+//! silent go first, and of those who said a hello the ones from the address that has the most connections here: whoever
+//! fills the door from one place pushes out its own. Nobody goes before it had the time that a real peer needs.
 
 use crate::bounds::{STRANGER_CLAIMED_US, STRANGER_SILENT_US};
 use std::net::IpAddr;
@@ -38,7 +37,7 @@ mod tests {
 
     #[test]
     fn the_silent_go_first_and_a_crowd_before_a_guest() {
-        let silent = stranger(1, 1, false, 30);
+        let silent = stranger(1, 1, false, 160);
         let claims = stranger(2, 2, true, 900);
         assert_eq!(who_gives_way(&[claims, silent]), Some(1));
         let crowd: Vec<Stranger> = (10..20).map(|id| stranger(id, 9, true, 600 + id as u64)).collect();
