@@ -203,6 +203,7 @@ impl Workload {
     }
 
     fn enqueue(&mut self, world: &World, index: usize, draft: Draft, purpose: Purpose) -> Vec<Args> {
+        self.keys.note_deadlines(&draft.commands);
         let client = &mut self.clients[index];
         let mut commands: Vec<Args> = draft.commands.iter().map(|command| command.args.clone()).collect();
         if draft.multi {

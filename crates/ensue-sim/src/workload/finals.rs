@@ -11,13 +11,14 @@ use crate::oracle::history::Location;
 use crate::oracle::{Final, Violation, property};
 use crate::resp::Answer;
 use ensue_types::DatacenterId;
+use std::collections::BTreeSet;
 
 /// Every question of the end.
 pub struct Questions {
     pub commands: Vec<Command>,
     totals: Vec<(String, Total)>,
     /// Keys that may be gone between two questions.
-    are_going: bool,
+    dated: BTreeSet<String>,
 }
 
 /// Which keys there are, in three ways.
@@ -87,8 +88,7 @@ impl Questions {
             commands.extend(private(&relic));
         }
         let totals = workload.keys.totals.iter().map(|(key, total)| (key.clone(), total.clone())).collect();
-        let are_going = workload.keys.expiring.iter().any(|(_, gone_after_us)| *gone_after_us >= now_us);
-        Questions { commands, totals, are_going }
+        Questions { commands, totals, dated: workload.keys.dated.clone() }
     }
 
     /// The questions about totals come behind, and those about all keys last.
@@ -130,21 +130,21 @@ impl Questions {
             }
             texts.push((format!("GET {key}"), answer.to_string()));
         }
-        if !self.are_going {
-            counted(datacenter, answers.as_slice())?;
-        }
+        counted(datacenter, answers.as_slice(), &self.dated)?;
         Ok(Final { datacenter, values, folded, sequences, answers: texts })
     }
 }
 
-/// The keys are those that are counted, and a scan finds each once.
-fn counted(datacenter: DatacenterId, answers: &[Answer]) -> Result<(), Violation> {
+/// The keys are those that are counted, and a scan finds each once. The three are asked one after the other, and what
+/// has a deadline may go meanwhile.
+fn counted(datacenter: DatacenterId, answers: &[Answer], dated: &BTreeSet<String>) -> Result<(), Violation> {
     let [Answer::Integer(size), Answer::Array(keys), Answer::Array(scanned)] = answers else {
         let words = format!("after quiescence {datacenter} answers {COUNTS:?} with {answers:?}");
         return Err(Violation::new(property::AVAILABILITY, words));
     };
     let names = |keys: &[Answer]| {
-        let mut names: Vec<String> = keys.iter().map(Answer::to_string).collect();
+        let name = |key: &Answer| String::from_utf8_lossy(key.bytes().unwrap_or_default()).into_owned();
+        let mut names: Vec<String> = keys.iter().map(name).collect();
         names.sort();
         names
     };
@@ -153,12 +153,22 @@ fn counted(datacenter: DatacenterId, answers: &[Answer]) -> Result<(), Violation
         [cursor, Answer::Array(found)] if cursor.text() == Some("0") => Some(names(found)),
         _ => None,
     };
-    let is_scanned = scanned.as_ref().is_none_or(|scanned| *scanned == keys);
-    if usize::try_from(*size) == Ok(keys.len()) && is_scanned {
+    let is_scanned = scanned.as_ref().is_none_or(|scanned| went(&keys, scanned, dated));
+    let may_have_gone = dated.iter().filter(|key| keys.binary_search(key).is_err()).count();
+    let is_counted =
+        usize::try_from(*size).is_ok_and(|size| (keys.len()..=keys.len() + may_have_gone).contains(&size));
+    if is_counted && is_scanned {
         return Ok(());
     }
     let words = format!("{datacenter} counts {size} keys, lists {keys:?} and scans {scanned:?}");
     Err(Violation::new(property::COUNTED, words))
+}
+
+/// Whether a later list is the earlier one, but for keys that had a deadline. Both are sorted.
+fn went(earlier: &[String], later: &[String], dated: &BTreeSet<String>) -> bool {
+    let mut later = later.iter().peekable();
+    let stayed = |key: &String| later.next_if_eq(&key).is_some() || dated.contains(key);
+    earlier.iter().all(stayed) && later.next().is_none()
 }
 
 fn sum(((key, field), &location): (&(String, Option<String>), &Location)) -> Command {
@@ -184,4 +194,29 @@ fn expired(key: &str) -> [Command; 2] {
         Command::new(&fields::read_of(key), Expect::Exactly(Answer::Nil)),
         Command::new(&format!("EXISTS {key}"), Expect::Exactly(Answer::Integer(0))),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(size: i64, keys: &[&str], scanned: &[&str]) -> bool {
+        let names = |names: &[&str]| {
+            Answer::Array(names.iter().map(|name| Answer::Bulk(name.as_bytes().to_vec())).collect())
+        };
+        let scanned = Answer::Array(vec![Answer::Bulk(b"0".to_vec()), names(scanned)]);
+        let dated = BTreeSet::from(["t1".to_owned(), "t2".to_owned()]);
+        counted(DatacenterId(0), &[Answer::Integer(size), names(keys), scanned], &dated).is_ok()
+    }
+
+    #[test]
+    fn only_what_had_a_deadline_may_go_between_two_questions() {
+        assert!(judged(2, &["a", "t1"], &["a", "t1"]));
+        assert!(judged(3, &["a", "t1"], &["a"]), "t2 went after the first question, t1 after the second");
+        assert!(!judged(2, &["a"], &["t1"]), "what has no deadline went");
+        assert!(!judged(4, &["a", "t1"], &["a"]), "one too many, and only t2 may have gone");
+        assert!(!judged(1, &["a", "t1"], &["a", "t1"]), "one too few");
+        assert!(!judged(1, &["a"], &["a", "a"]), "found twice");
+        assert!(!judged(1, &["a"], &["a", "t1"]), "nothing comes back");
+    }
 }

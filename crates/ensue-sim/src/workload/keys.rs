@@ -1,9 +1,10 @@
 //! The keys of a run, few and shared, and what has to be remembered about them.
 
+use super::command::Command;
 use crate::oracle::history::{History, Location, OperationIndex};
 use crate::oracle::may_be_lost;
-use ensue_types::{DatacenterId, partition_of};
-use std::collections::BTreeMap;
+use ensue_types::{Args, DatacenterId, partition_of};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Additions of distinct powers of two that fit one counter, and one score.
 const BITS: u32 = 60;
@@ -42,6 +43,8 @@ pub struct Keys {
     pub added: Vec<(String, i64, OperationIndex)>,
     /// Keys whose deadline was acknowledged, and when it has surely come everywhere.
     pub expiring: Vec<(String, u64)>,
+    /// Every key that was given a deadline, by whatever command: it may be gone between two questions of the end.
+    pub dated: BTreeSet<String>,
 }
 
 /// A power of two nobody else adds, and where.
@@ -63,7 +66,18 @@ impl Keys {
             gone: Vec::new(),
             added: Vec::new(),
             expiring: Vec::new(),
+            dated: BTreeSet::new(),
         }
+    }
+
+    /// Remembers the keys that these commands give a deadline.
+    pub fn note_deadlines(&mut self, commands: &[Command]) {
+        let dates = |args: &Args| {
+            let name = args[0].to_ascii_uppercase();
+            name.ends_with(b"EXPIRE") || args.iter().any(|word| word.eq_ignore_ascii_case(b"PX"))
+        };
+        let dated = commands.iter().map(|command| &command.args).filter(|args| dates(args));
+        self.dated.extend(dated.map(|args| String::from_utf8_lossy(&args[1]).into_owned()));
     }
 
     /// What was acknowledged and may be lost is unknown.
