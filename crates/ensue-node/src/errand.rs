@@ -22,6 +22,30 @@ pub enum Errand {
     LoadUsers,
     /// Replaces the file of users by this text, whole or not at all.
     SaveUsers(Bytes),
+    /// Does something for a copy of what the disks hold.
+    Backup(BackupErrand),
+}
+
+/// What is to be done for a copy of what the disks of the node hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackupErrand {
+    /// Keeps what the disks hold now, under this name; an earlier one that was kept is let go.
+    Begin(String),
+    /// Says which files that is.
+    List(String),
+    /// Reads of one of them.
+    Read { name: String, file: Bytes, offset: u64, length: u32 },
+    /// Lets it go.
+    End(String),
+}
+
+/// What came of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackupDone {
+    Done,
+    /// Each file's name, its length in bytes, and the CRC-32 of its last bytes.
+    Files(Vec<(String, u64, u32)>),
+    Bytes(Bytes),
 }
 
 /// What came of it.
@@ -33,6 +57,7 @@ pub enum ErrandDone {
     /// The text, or why there is none.
     Loaded(Result<Bytes, String>),
     Saved(Result<(), String>),
+    Backup(Result<BackupDone, String>),
     /// Too many wait, and it was not done.
     Busy,
 }
@@ -54,7 +79,7 @@ impl Errand {
                 draw(&mut bytes);
                 Ok(ErrandDone::Drawn(bytes))
             }
-            file @ (Errand::LoadUsers | Errand::SaveUsers(_)) => Err(file),
+            file @ (Errand::LoadUsers | Errand::SaveUsers(_) | Errand::Backup(_)) => Err(file),
         }
     }
 
@@ -65,6 +90,7 @@ impl Errand {
             Errand::Draw(_) => "Draw",
             Errand::LoadUsers => "LoadUsers",
             Errand::SaveUsers(_) => "SaveUsers",
+            Errand::Backup(_) => "Backup",
         }
     }
 }
@@ -78,6 +104,7 @@ impl ErrandDone {
             ErrandDone::Drawn(_) => "Drawn",
             ErrandDone::Loaded(_) => "Loaded",
             ErrandDone::Saved(_) => "Saved",
+            ErrandDone::Backup(_) => "Backup",
             ErrandDone::Busy => "Busy",
         }
     }

@@ -33,7 +33,7 @@ pub use config::{
 pub use cpu::CpuReport;
 pub use ensue_acl as acl;
 pub use ensue_branch::Collection;
-pub use errand::{Errand, ErrandDone};
+pub use errand::{BackupDone, BackupErrand, Errand, ErrandDone};
 pub use handlers::{Handler, HandlerRefused, HandlerWarning, LuaHandler};
 pub use homes::Home;
 pub use input::{Dropped, Input};

@@ -3,6 +3,7 @@
 //! Everything that can fail for an operator's reason fails here, before a thread runs, with a typed error. A panic in
 //! a core, or a core that loses its poll, is a broken invariant: the process ends, and says so.
 
+use crate::backup::Backups;
 use crate::bounds::STOP_MS_MAX;
 use crate::clients::Clients;
 use crate::clock::{Clock, wall_ms};
@@ -158,7 +159,6 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     let certificates = Certificates::read(config)?;
     let users = users::read(config)?;
     let is_open = users.default_user().is_on() && users.default_user().is_nopass();
-    let errands = Errands::start(config.aclfile.clone())?;
     let given = (users, token_keys(config)?);
     let directory = Directory::open(&config.dir, &cluster, &settings)?;
     let mut listener = Some(client_listener(config, certificates.as_ref(), is_open)?);
@@ -167,15 +167,10 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
         address,
         error,
     })?;
-    let mut polls = Vec::new();
-    let mut inboxes = Vec::new();
-    for _ in cluster.own_cores() {
-        let poll = Poll::new()?;
-        let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-        machine.shaper.watch(Arc::clone(&waker));
-        inboxes.push(Arc::new(Inbox::new(waker)));
-        polls.push(poll);
-    }
+    let (polls, inboxes) = inboxes(&cluster, machine)?;
+    let backups =
+        Backups::new(directory.path().into(), lines(&config.effective()), machine.boot_id, inboxes.clone());
+    let errands = Errands::start(config.aclfile.clone(), backups)?;
     let mut pumps = Vec::new();
     for (index, poll) in polls.into_iter().enumerate() {
         let core = CoreId(cluster.own_node().first_core + index as u16);
@@ -214,6 +209,24 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
         cores.push((inbox, spawn(pump, config.broken)?));
     }
     Ok(Running { cores, metrics, certificates, _directory: directory })
+}
+
+/// For each core what it waits with, and what others send to.
+fn inboxes(cluster: &Cluster, machine: &Machine) -> io::Result<(Vec<Poll>, Vec<Arc<Inbox>>)> {
+    let (mut polls, mut inboxes) = (Vec::new(), Vec::new());
+    for _ in cluster.own_cores() {
+        let poll = Poll::new()?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
+        machine.shaper.watch(Arc::clone(&waker));
+        inboxes.push(Arc::new(Inbox::new(waker)));
+        polls.push(poll);
+    }
+    Ok((polls, inboxes))
+}
+
+/// As a file has them.
+fn lines(directives: &[(String, String)]) -> String {
+    directives.iter().map(|(name, value)| format!("{name} {value}\n")).collect()
 }
 
 fn spawn(pump: Pump, broken: Option<Rule>) -> io::Result<JoinHandle<()>> {

@@ -103,6 +103,14 @@ pub const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// Cores of a node.
 pub const CORES_MAX: u16 = 256;
 
+/// How long the cores of a node may take to come to a stop for a backup; those that came wait as long.
+pub const BACKUP_GATE_MS: u64 = 500;
+/// A backup that nobody has read of for so long is let go.
+pub const BACKUP_KEPT_S: u64 = 900;
+/// Bytes at the end of a file whose checksum says whether a copy of it is the same.
+pub const BACKUP_CHECKED_BYTES: u64 = 16 << 10;
+/// Reads of a backup that wait, of all clients of a node.
+pub const BACKUP_READS_WAITING_MAX: usize = 64;
 /// Connections of the metrics port, each of which has a thread as long as it lasts.
 pub const METRICS_CONNECTIONS_MAX: usize = 8;
 /// How long one may take from its first byte to its last one, in each direction, and longest head of a request.

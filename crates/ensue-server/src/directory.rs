@@ -74,9 +74,11 @@ const DATACENTER: &str = "datacenter";
 const NUMBER: &str = "number";
 /// Stands there while the folders of partitions change their names (`recover/clock.rs`).
 pub(crate) const RECOVERING: &str = "clock-recovery";
+/// Second names of files that a backup is made of (`backup.rs`). What an earlier process left is removed.
+pub(crate) const KEPT: &str = "kept";
 /// The names of all datacenters, one a line, in the order of their numbers: for whoever looks at the data without the
 /// configuration. Nothing that runs reads it.
-const NAMES: &str = "datacenters";
+pub(crate) const NAMES: &str = "datacenters";
 
 /// Reads the file `shape` of a datacenter's folder.
 pub(crate) fn read_shape(folder: &Path) -> Result<Shape, ShapeError> {
@@ -151,6 +153,10 @@ impl Directory {
         if !is_new {
             let found = read_shape(&path)?;
             check_shape(&path, cluster, &found.settings, &shape_of(cluster, settings))?;
+        }
+        match fs::remove_dir_all(path.join(KEPT)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fails(error)),
+            _ => {}
         }
         write_shape(&path, &shape_text(cluster, settings)).map_err(fails)?;
         write_names(&path, cluster).map_err(fails)?;

@@ -5,8 +5,10 @@
 //! must not become durable before the sync (replace, truncate, delete) waits for it, with all that follows. Every
 //! failure is reported as such and nothing is retried: what a failure means is the store's decision.
 
+mod keep;
 pub(crate) mod syncer;
 
+use crate::backup::Kept;
 use crate::bounds::OPEN_FILES_MAX;
 use bytes::{Bytes, BytesMut};
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
@@ -82,6 +84,12 @@ impl Disk {
             let Some(op) = self.folder(partition).waiting.pop_front() else { break };
             self.carry_out(partition, op);
         }
+    }
+
+    /// Gives the files of all partitions second names below a folder, as they stand after every operation up to now.
+    pub(crate) fn keep(&self, boot_id: [u8; 16], into: &Path) -> io::Result<Vec<Kept>> {
+        let kept = self.partitions.iter().map(|(partition, folder)| folder.keep(*partition, boot_id, into));
+        Ok(kept.collect::<io::Result<Vec<_>>>()?.concat())
     }
 
     /// Whether nothing is under way.

@@ -4,7 +4,8 @@
 //! cores. So many may wait; the next one comes back undone, so that who floods a node with wrong passwords fills no
 //! memory. The thread ends when the last core is gone.
 
-use crate::bounds::ERRANDS_WAITING_MAX;
+use crate::backup::Backups;
+use crate::bounds::{BACKUP_READS_WAITING_MAX, ERRANDS_WAITING_MAX};
 use crate::inbox::{Inbox, Mail};
 use crate::{secret, users};
 use bytes::Bytes;
@@ -13,8 +14,9 @@ use ensue_types::SessionId;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread;
+use std::time::Duration;
 
 /// Something to be done, and for whom.
 #[derive(Debug)]
@@ -25,25 +27,30 @@ struct Job {
     errand: Errand,
 }
 
-/// The way to the thread, of one core.
+/// The way to the threads, of one core.
 #[derive(Clone, Debug)]
 pub(crate) struct Errands {
     jobs: SyncSender<Job>,
+    /// Files are read by another thread, so that nobody waits for a password behind a disk.
+    backups: SyncSender<Job>,
 }
 
 impl Errands {
-    /// Starts the thread of a node, which may have a file of users.
-    pub(crate) fn start(users_file: Option<PathBuf>) -> io::Result<Errands> {
+    /// Starts the threads of a node, which may have a file of users.
+    pub(crate) fn start(users_file: Option<PathBuf>, backups: Backups) -> io::Result<Errands> {
         let (jobs, arriving) = sync_channel(ERRANDS_WAITING_MAX);
         let run = move || run(&arriving, users_file.as_deref());
         thread::Builder::new().name("ensue-errands".into()).spawn(run)?;
-        Ok(Errands { jobs })
+        let (reads, arriving) = sync_channel(BACKUP_READS_WAITING_MAX);
+        thread::Builder::new().name("ensue-backup".into()).spawn(move || keep(&arriving, backups))?;
+        Ok(Errands { jobs, backups: reads })
     }
 
     /// Has it done, unless too many wait; the answer comes to this inbox.
     pub(crate) fn submit(&self, inbox: &Arc<Inbox>, session: SessionId, number: u64, errand: Errand) {
         let job = Job { inbox: Arc::clone(inbox), session, number, errand };
-        match self.jobs.try_send(job) {
+        let threads = if matches!(job.errand, Errand::Backup(_)) { &self.backups } else { &self.jobs };
+        match threads.try_send(job) {
             Ok(()) => {}
             Err(TrySendError::Full(Job { inbox, session, number, .. })) => {
                 inbox.post(Mail::ErrandDone { session, number, done: ErrandDone::Busy });
@@ -60,6 +67,21 @@ fn run(jobs: &Receiver<Job>, users_file: Option<&Path>) {
         // Without chance there are no salts: the session answers that it took too long.
         if let Some(done) = carry_out(errand, users_file) {
             inbox.post(Mail::ErrandDone { session, number, done });
+        }
+    }
+}
+
+/// Ends when the last core is gone, and lets go what is kept.
+fn keep(jobs: &Receiver<Job>, mut backups: Backups) {
+    loop {
+        match jobs.recv_timeout(BACKUP_LOOK) {
+            Ok(Job { inbox, session, number, errand: Errand::Backup(errand) }) => {
+                let done = ErrandDone::Backup(backups.carry_out(errand));
+                inbox.post(Mail::ErrandDone { session, number, done });
+            }
+            Ok(_) => unreachable!("only these are sent here"),
+            Err(RecvTimeoutError::Timeout) => backups.tend(),
+            Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }
@@ -92,6 +114,8 @@ fn saved(path: Option<&Path>, text: &[u8]) -> Result<(), String> {
     users::save(path, text).map_err(|error| error.to_string())
 }
 
+/// How often somebody looks whether a backup is to be let go.
+const BACKUP_LOOK: Duration = Duration::from_secs(10);
 const NO_FILE: &str = "there is no file of users";
 
 #[cfg(test)]
@@ -105,7 +129,8 @@ mod tests {
         let inbox = Arc::new(Inbox::new(Arc::new(Waker::new(poll.registry(), Token(0)).unwrap())));
         // Nobody does any.
         let (jobs, _arriving) = sync_channel(2);
-        let errands = Errands { jobs };
+        let (backups, _reads) = sync_channel(2);
+        let errands = Errands { jobs, backups };
         for number in 0..4 {
             errands.submit(&inbox, SessionId(1), number, Errand::Draw(1));
         }

@@ -3,6 +3,7 @@
 //! Mail of one sender arrives in order. A sender wakes the core only when the list was empty. Messages between cores
 //! of a node pass through here as values and are never encoded.
 
+use crate::backup::Moment;
 use crate::disk::syncer::SyncDone;
 use crate::listener::Guest;
 use crate::metrics::Question;
@@ -37,6 +38,8 @@ pub(crate) enum Mail {
         number: u64,
         done: ErrandDone,
     },
+    /// All cores stop for a moment, and keep what their disks hold.
+    Moment(Arc<Moment>),
     /// Somebody watches this node; on the first core of a node.
     Observe(Question),
     /// No client is let in from now on; those that are connected are ended when they have their answers.

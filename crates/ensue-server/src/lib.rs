@@ -6,7 +6,8 @@
 //! certificates, which may be read again.
 
 pub mod admin;
-pub mod bootstrap;
+pub mod backup;
+mod bootstrap;
 mod bounds;
 mod client;
 mod clients;

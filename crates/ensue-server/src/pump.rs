@@ -174,6 +174,13 @@ impl Pump {
                 Mail::ErrandDone { session, number, done } => {
                     self.state.inputs.push_back(Input::ErrandDone { session, number, done });
                 }
+                Mail::Moment(moment) => {
+                    // No input of this turn was given to the node yet, and what earlier ones led to is on its disks.
+                    if moment.gate.arrive() {
+                        // Who asked may have given up.
+                        let _ = moment.kept.send(self.disk.keep(moment.boot_id, &moment.folder));
+                    }
+                }
                 Mail::Observe(question) => {
                     let (session, scope) = (listener::next_session(), question.scope);
                     self.state.questions.push((session, question));

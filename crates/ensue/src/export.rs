@@ -2,7 +2,7 @@
 //!
 //! Keys are found by `SCAN` and read one after the other while clients go on: the file is no snapshot of one moment.
 
-mod streams;
+pub(crate) mod streams;
 
 use crate::import::target::{Target, Words, words};
 use crate::import::{Address, Progress, Report, Stop, shown, size};

@@ -4,7 +4,7 @@ mod applier;
 mod databases;
 mod live;
 mod loader;
-mod pieces;
+pub(crate) mod pieces;
 mod progress;
 mod receiver;
 mod report;

@@ -1,5 +1,6 @@
 //! The one binary: it reads the command line and hands over to the file of the subcommand.
 
+mod backup;
 mod bench;
 mod branches;
 mod certificates;
@@ -50,6 +51,8 @@ enum Command {
     Fsck(fsck::FsckArgs),
     Import(Box<import::ImportArgs>),
     Export(export::ExportArgs),
+    Backup(Box<backup::BackupArgs>),
+    Restore(backup::restore::RestoreArgs),
     Recover(recover::RecoverArgs),
     Secret(secret::SecretArgs),
     Certificates(certificates::CertificatesArgs),
@@ -72,6 +75,8 @@ fn main() -> ExitCode {
         Command::Fsck(args) => fsck::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Backup(args) => backup::run(&args),
+        Command::Restore(args) => backup::restore::run(&args),
         Command::Recover(args) => recover::run(&args),
         Command::Secret(args) => secret::run(&args),
         Command::Certificates(args) => certificates::run(&args),

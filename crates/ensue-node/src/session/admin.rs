@@ -3,6 +3,7 @@
 //! A step returns what it comes to, and names no other part of the session.
 
 pub(crate) mod acl;
+pub(crate) mod backup;
 pub(crate) mod client;
 pub(crate) mod cluster_query;
 pub(crate) mod config;

@@ -13,6 +13,7 @@ mod held;
 mod server;
 pub(super) mod users;
 
+use super::admin::backup;
 use super::admin::dead::Declaring;
 use super::admin::debug;
 use super::begin;
@@ -574,6 +575,10 @@ fn causal_command(turn: &mut Turn<'_>, args: &Args) {
             turn.execute(plan, Then::Declare(declaring));
         }
         Some(Err(refusal)) => turn.reply(&refusal),
+        None if backup::is_command(args) => {
+            let step = backup::on_command(&mut turn.cx, args);
+            turn.follow(step);
+        }
         None => {
             let step = causal::command::on_command(&mut turn.cx, &mut turn.session.shared, args);
             turn.follow(step);

@@ -2,6 +2,9 @@
 
 use super::*;
 use crate::temporary::Temporary;
+use ensue_store::log::Lsn;
+use ensue_store::superblock::{FORMAT, Superblock};
+use ensue_types::{DatacenterId, DirectoryId, Incarnation};
 use std::sync::mpsc::{Receiver, channel};
 
 const P: PartitionId = PartitionId(7);
@@ -170,4 +173,97 @@ fn a_file_written_anew_is_another_file_of_the_same_content() {
     assert_ne!(fs::metadata(&path).unwrap().ino(), before);
     assert_eq!(bench.run(append("!")), Some(DiskDone::Appended { file: LOG }), "appends go to the new file");
     assert_eq!(fs::read_to_string(&path).unwrap(), text + "!");
+}
+
+const BOOT: [u8; 16] = [3; 16];
+
+fn superblock(checkpoint: u64) -> DiskOp {
+    let superblock = Superblock {
+        format: FORMAT,
+        cluster: 1,
+        datacenter: DatacenterId(0),
+        partition: P,
+        partitions: 8,
+        incarnation: Incarnation(1),
+        boot_id: BOOT,
+        clean: false,
+        fsync_always: false,
+        witnessed: true,
+        synced: Lsn(0),
+        checkpoint,
+        without: 0,
+        directory: DirectoryId(1),
+        not_admitted: false,
+        filling: false,
+    };
+    DiskOp::Replace { file: FileName::Superblock, bytes: Bytes::copy_from_slice(&superblock.encode()) }
+}
+
+fn kept(bench: &Bench, into: &Temporary, file: FileName) -> Vec<u8> {
+    let kept = bench.disk.keep(BOOT, into.path()).unwrap();
+    let name = format!("{}/{file}", folder_name(P));
+    let length = kept.iter().find(|kept| kept.name == name).expect("it is kept").length;
+    let mut bytes = fs::read(into.path().join(name)).unwrap();
+    bytes.truncate(length as usize);
+    bytes
+}
+
+/// A bench whose partition has a superblock, a witness, and the log `first`.
+fn running() -> Bench {
+    let mut bench = Bench::new();
+    bench.run(DiskOp::List);
+    bench.run(superblock(0));
+    let file = FileName::Witness;
+    bench.run(DiskOp::Replace { file, bytes: Bytes::from_static(b"witness") });
+    bench.run(append("first"));
+    bench
+}
+
+#[test]
+fn what_is_kept_is_what_stood_there() {
+    let mut bench = running();
+    let into = Temporary::new();
+    assert_eq!(kept(&bench, &into, LOG), b"first");
+    bench.run(append(", and later"));
+    bench
+        .disk
+        .execute(P, DiskOp::Overwrite { file: FileName::Witness, bytes: Bytes::from_static(b"WITNESS") });
+    bench.run(DiskOp::Delete { file: LOG });
+    let folder = into.path().join(folder_name(P));
+    assert_eq!(fs::read(folder.join(FileName::Witness.to_string())).unwrap(), b"witness");
+    assert_eq!(&fs::read(folder.join(LOG.to_string())).unwrap()[..5], b"first");
+    let superblock =
+        Superblock::decode(&fs::read(folder.join(FileName::Superblock.to_string())).unwrap()).unwrap();
+    assert!(superblock.clean && superblock.synced == Lsn(5), "as of a stopped partition: {superblock:?}");
+}
+
+/// While a sync runs, a superblock that names a new checkpoint waits, and so do appends behind it.
+#[test]
+fn what_waits_for_a_sync_is_kept_too() {
+    let mut bench = running();
+    bench.disk.execute(P, DiskOp::Sync { file: LOG });
+    bench.disk.execute(P, superblock(9));
+    let next = FileName::Segment(1_000);
+    bench.disk.execute(P, append(", second"));
+    bench.disk.execute(P, DiskOp::Append { file: next, bytes: Bytes::from_static(b"third") });
+    let into = Temporary::new();
+    let files = bench.disk.keep(BOOT, into.path()).unwrap();
+    let length = |file: FileName| {
+        let name = format!("{}/{file}", folder_name(P));
+        files.iter().find(|kept| kept.name == name).map(|kept| kept.length)
+    };
+    assert_eq!((length(LOG), length(next)), (Some(13), Some(5)));
+    assert_eq!(length(FileName::Checkpoint(9)), None, "the superblock that counts does not name it yet");
+    bench.wait_for_sync();
+    let folder = into.path().join(folder_name(P));
+    assert_eq!(fs::read(folder.join(LOG.to_string())).unwrap(), b"first, second");
+    assert_eq!(fs::read(folder.join(next.to_string())).unwrap(), b"third");
+}
+
+#[test]
+fn nothing_is_kept_of_a_partition_that_does_not_serve_yet() {
+    let bench = running();
+    let into = Temporary::new();
+    let error = bench.disk.keep([4; 16], into.path()).unwrap_err();
+    assert!(error.to_string().contains("does not serve yet"), "another boot: {error}");
 }

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const PAGE: &str = "1000";
 
 /// Reads a stream; the words of the server, or what it answered, where that cannot be.
-pub(super) fn read(target: &mut Target, keyspace: u8, key: &Bytes) -> anyhow::Result<Result<Stream, String>> {
+pub(crate) fn read(target: &mut Target, keyspace: u8, key: &Bytes) -> anyhow::Result<Result<Stream, String>> {
     let mut reading = Reading { target, keyspace, key };
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
     match reading.stream(now_ms) {

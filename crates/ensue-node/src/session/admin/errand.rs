@@ -25,6 +25,8 @@ pub(super) enum Then {
     Generate(usize),
     Load,
     Save,
+    /// `CAUSAL BACKUP`.
+    Backup,
 }
 
 /// Names it only: passwords do not belong into a log.
@@ -36,6 +38,7 @@ impl std::fmt::Debug for Then {
             Then::Generate(_) => "Generate",
             Then::Load => "Load",
             Then::Save => "Save",
+            Then::Backup => "Backup",
         })
     }
 }
@@ -77,7 +80,10 @@ impl Waiting {
     }
 
     pub(crate) fn on_done(self, cx: &mut Cx<'_>, done: ErrandDone) -> Step<Outcome> {
-        super::acl::on_done(cx, self.then, done)
+        match self.then {
+            Then::Backup => super::backup::on_done(done),
+            then => super::acl::on_done(cx, then, done),
+        }
     }
 
     pub(crate) fn on_timeout<E>(self) -> Step<E> {

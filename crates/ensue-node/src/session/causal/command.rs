@@ -162,10 +162,21 @@ fn status(line: &'static str) -> Reply {
 }
 
 /// Subcommands, for the error of a wrong number of arguments.
-pub(in crate::session) const KNOWN: [&str; 10] =
-    ["conflicts", "dead", "digest", "discarded", "help", "merge", "readmit", "session", "token", "wait"];
+pub(in crate::session) const KNOWN: [&str; 11] = [
+    "backup",
+    "conflicts",
+    "dead",
+    "digest",
+    "discarded",
+    "help",
+    "merge",
+    "readmit",
+    "session",
+    "token",
+    "wait",
+];
 
-const HELP: [&str; 29] = [
+const HELP: [&str; 31] = [
     "CAUSAL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "TOKEN",
     "    Return this connection's causal past in the selected keyspace, as text.",
@@ -181,6 +192,8 @@ const HELP: [&str; 29] = [
     "    Show what is known of a datacenter that may be lost for good, and a digest of that.",
     "DEAD <datacenter> CONFIRM <digest> [FORCE]",
     "    Declare it lost for good: all others agree on what they have of it and go on without it, for ever.",
+    "BACKUP BEGIN <name> | LIST <name> | READ <name> <file> <offset> <length> | END <name>",
+    "    Keep what the disks of this datacenter hold at one moment, and read it file by file; `ensue backup` does.",
     "READMIT <datacenter>",
     "    Ask a datacenter whose messages are refused here to introduce its directories again.",
     "DISCARDED",

@@ -1,0 +1,222 @@
+//! What the disks of a node hold at one moment, kept for whoever copies it.
+//!
+//! The cores of a node stop between two turns until all have ([`Gate`]). Each then gives the files of its partitions
+//! second names in a folder of the backup: a segment of the log is written at its end only, and a checkpoint that
+//! counts is not written any more, so what stands in them up to now stays. The superblock and the witness, which are
+//! replaced and overwritten, are copied. So the moment costs a few system calls a file, whatever the files hold, and
+//! the room of what is deleted meanwhile.
+//!
+//! Because all cores stop, nothing that one of them did before its moment can have been answered, sent or read after
+//! another one's: the copies are closed under every causality, that of clients who talk to each other too. It is the
+//! plainest of the consistent cuts of Chandy and Lamport ("Distributed Snapshots", 1985), and needs no marker.
+
+mod gate;
+
+use crate::bounds::{BACKUP_CHECKED_BYTES, BACKUP_GATE_MS, BACKUP_KEPT_S};
+use crate::directory::{KEPT, SHAPE};
+use crate::inbox::{Inbox, Mail};
+use crate::log;
+use bytes::Bytes;
+use ensue_node::{BackupDone, BackupErrand};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+pub(crate) use gate::Gate;
+
+/// What every core of a node is asked at once.
+#[derive(Debug)]
+pub(crate) struct Moment {
+    /// Where the cores stop; until it opens nothing is kept.
+    pub(crate) gate: Gate,
+    /// The machine's boot in which the partitions run.
+    pub(crate) boot_id: [u8; 16],
+    /// The folder that the second names go to.
+    pub(crate) folder: PathBuf,
+    /// Takes what each core has kept.
+    pub(crate) kept: Sender<io::Result<Vec<Kept>>>,
+}
+
+/// A file that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// Below the folder of the datacenter.
+    pub(crate) name: String,
+    /// How much of it counts, in bytes. It may grow beyond, since it is the file that is being written.
+    pub(crate) length: u64,
+}
+
+/// The backups of a node: one at a time.
+#[derive(Debug)]
+pub(crate) struct Backups {
+    /// Of the datacenter.
+    folder: PathBuf,
+    /// The configuration, as a file would have it, without secrets.
+    configuration: String,
+    boot_id: [u8; 16],
+    cores: Vec<Arc<Inbox>>,
+    present: Option<Backup>,
+}
+
+#[derive(Debug)]
+struct Backup {
+    name: String,
+    files: Vec<Kept>,
+    used: Instant,
+}
+
+impl Backups {
+    pub(crate) fn new(
+        folder: PathBuf,
+        configuration: String,
+        boot_id: [u8; 16],
+        cores: Vec<Arc<Inbox>>,
+    ) -> Backups {
+        Backups { folder, configuration, boot_id, cores, present: None }
+    }
+
+    pub(crate) fn carry_out(&mut self, errand: BackupErrand) -> Result<BackupDone, String> {
+        match errand {
+            BackupErrand::Begin(name) => self.begin(name).map(|()| BackupDone::Done),
+            BackupErrand::List(name) => self.list(&name).map(BackupDone::Files),
+            BackupErrand::Read { name, file, offset, length } => {
+                self.read(&name, &file, offset, length).map(BackupDone::Bytes)
+            }
+            BackupErrand::End(name) => {
+                self.present(&name)?;
+                self.let_go();
+                Ok(BackupDone::Done)
+            }
+        }
+    }
+
+    /// Lets go what nobody has asked for in a long time: it takes the room of files that are deleted.
+    pub(crate) fn tend(&mut self) {
+        if self.present.as_ref().is_some_and(|backup| backup.used.elapsed().as_secs() > BACKUP_KEPT_S) {
+            log::notice("a backup that nobody reads was let go");
+            self.let_go();
+        }
+    }
+
+    fn begin(&mut self, name: String) -> Result<(), String> {
+        self.let_go();
+        let folder = self.folder_of(&name);
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        match self.keep(&folder) {
+            Ok(mut files) => {
+                files.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+                self.present = Some(Backup { name, files, used: Instant::now() });
+                Ok(())
+            }
+            Err(why) => {
+                self.remove_folders();
+                Err(why)
+            }
+        }
+    }
+
+    /// Has all cores keep their files at one moment, and keeps what belongs to all of them.
+    fn keep(&self, folder: &Path) -> Result<Vec<Kept>, String> {
+        let (sender, answers) = channel();
+        let gate = Gate::new(self.cores.len(), Duration::from_millis(BACKUP_GATE_MS));
+        let moment = Arc::new(Moment { gate, boot_id: self.boot_id, folder: folder.into(), kept: sender });
+        for core in &self.cores {
+            core.post(Mail::Moment(Arc::clone(&moment)));
+        }
+        if !moment.gate.wait_for_all() {
+            return Err(format!(
+                "not all cores came to a stop within {BACKUP_GATE_MS} ms; nothing was kept, try again"
+            ));
+        }
+        let mut files = Vec::new();
+        for _ in &self.cores {
+            let patience = Duration::from_millis(BACKUP_GATE_MS);
+            let kept =
+                answers.recv_timeout(patience).map_err(|_| "a core did not say what it kept".to_owned())?;
+            files.extend(kept.map_err(|error| format!("the files cannot be kept: {error}"))?);
+        }
+        let texts = self.texts(folder).map_err(|error| format!("the files cannot be kept: {error}"))?;
+        files.extend(texts);
+        Ok(files)
+    }
+
+    /// What says what the data is.
+    fn texts(&self, folder: &Path) -> io::Result<Vec<Kept>> {
+        let mut kept = Vec::new();
+        fs::write(folder.join(CONFIGURATION), &self.configuration)?;
+        for name in [SHAPE, crate::directory::NAMES] {
+            fs::copy(self.folder.join(name), folder.join(name))?;
+        }
+        for name in [CONFIGURATION, SHAPE, crate::directory::NAMES] {
+            kept.push(Kept { name: name.into(), length: fs::metadata(folder.join(name))?.len() });
+        }
+        Ok(kept)
+    }
+
+    fn list(&mut self, name: &str) -> Result<Vec<(String, u64, u32)>, String> {
+        let folder = self.folder_of(name);
+        let backup = self.present(name)?;
+        let checked = |kept: &Kept| {
+            let begin = kept.length.saturating_sub(BACKUP_CHECKED_BYTES);
+            let bytes = read(&folder.join(&kept.name), begin, kept.length - begin)?;
+            Ok((kept.name.clone(), kept.length, crc32fast::hash(&bytes)))
+        };
+        backup.files.iter().map(checked).collect::<io::Result<_>>().map_err(|error| error.to_string())
+    }
+
+    fn read(&mut self, name: &str, file: &[u8], offset: u64, length: u32) -> Result<Bytes, String> {
+        let folder = self.folder_of(name);
+        let backup = self.present(name)?;
+        let kept = backup.files.iter().find(|kept| kept.name.as_bytes() == file);
+        let kept = kept.ok_or("the backup has no file of this name")?;
+        let length = kept.length.saturating_sub(offset).min(u64::from(length));
+        read(&folder.join(&kept.name), offset, length).map(Bytes::from).map_err(|error| error.to_string())
+    }
+
+    /// The backup of this name, which is in use now.
+    fn present(&mut self, name: &str) -> Result<&Backup, String> {
+        match &mut self.present {
+            Some(backup) if backup.name == name => {
+                backup.used = Instant::now();
+                Ok(backup)
+            }
+            _ => Err("no backup of this name is kept: it was let go, or another one was begun".into()),
+        }
+    }
+
+    fn let_go(&mut self) {
+        if self.present.take().is_some() {
+            self.remove_folders();
+        }
+    }
+
+    /// A folder that stays takes room until the next start, which removes it.
+    fn remove_folders(&self) {
+        if let Err(error) = fs::remove_dir_all(self.folder.join(KEPT)) {
+            log::warning(format_args!("{}: {error}", self.folder.join(KEPT).display()));
+        }
+    }
+
+    fn folder_of(&self, name: &str) -> PathBuf {
+        self.folder.join(KEPT).join(name)
+    }
+}
+
+impl Drop for Backups {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+fn read(path: &Path, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length as usize];
+    File::open(path)?.read_exact_at(&mut bytes, offset)?;
+    Ok(bytes)
+}
+
+/// The configuration that the node ran with.
+const CONFIGURATION: &str = "configuration";

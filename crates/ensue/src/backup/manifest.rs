@@ -1,0 +1,84 @@
+//! What a copy has, as the file that makes it one: written last, so that a folder without it is no copy.
+
+use anyhow::Context;
+use serde_json::{Value as Json, json};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What a copy has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    pub(crate) datacenter: String,
+    pub(crate) files: Vec<Entry>,
+}
+
+/// A file of a copy. What was written before it ends is never changed, so two of the same name, length and checksum
+/// are the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Below the folder of the datacenter.
+    pub(crate) name: String,
+    pub(crate) length: u64,
+    /// CRC-32 of its last 16 KiB.
+    pub(crate) checksum: u32,
+}
+
+const FILE: &str = "backup.json";
+const VERSION: u64 = 1;
+
+impl Manifest {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.length).sum()
+    }
+
+    pub(crate) fn save(&self, folder: &Path) -> anyhow::Result<()> {
+        let files: Vec<Json> = self
+            .files
+            .iter()
+            .map(|file| json!({"name": file.name, "bytes": file.length, "end_crc32": file.checksum}))
+            .collect();
+        let text = json!({"version": VERSION, "datacenter": self.datacenter, "files": files});
+        let (path, part) = (folder.join(FILE), folder.join("backup.json.part"));
+        let mut file = fs::File::create(&part).with_context(|| part.display().to_string())?;
+        writeln!(file, "{text:#}")?;
+        file.sync_all()?;
+        fs::rename(&part, &path).with_context(|| path.display().to_string())?;
+        fs::File::open(folder)?.sync_all()?;
+        Ok(())
+    }
+
+    pub(crate) fn load(folder: &Path) -> anyhow::Result<Manifest> {
+        let path = folder.join(FILE);
+        let text = fs::read_to_string(&path).with_context(|| {
+            format!("{}: a folder without this file is no finished backup", path.display())
+        })?;
+        read(&text).with_context(|| format!("{} is not what `ensue backup` writes", path.display()))
+    }
+
+    /// The newest finished copy in a folder of copies.
+    pub(crate) fn newest_folder(copies: &Path) -> anyhow::Result<Option<PathBuf>> {
+        let mut found: Vec<PathBuf> = Vec::new();
+        for entry in fs::read_dir(copies).with_context(|| copies.display().to_string())? {
+            found.push(entry?.path());
+        }
+        found.retain(|path| path.join(FILE).is_file());
+        Ok(found.into_iter().max())
+    }
+}
+
+fn read(text: &str) -> Option<Manifest> {
+    let json: Json = serde_json::from_str(text).ok()?;
+    if json.get("version")?.as_u64()? != VERSION {
+        return None;
+    }
+    let entry = |file: &Json| {
+        Some(Entry {
+            name: file.get("name")?.as_str()?.to_owned(),
+            length: file.get("bytes")?.as_u64()?,
+            checksum: u32::try_from(file.get("end_crc32")?.as_u64()?).ok()?,
+        })
+    };
+    let files = json.get("files")?.as_array()?.iter().map(entry).collect::<Option<_>>()?;
+    Some(Manifest { datacenter: json.get("datacenter")?.as_str()?.to_owned(), files })
+}

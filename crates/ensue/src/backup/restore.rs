@@ -1,0 +1,385 @@
+//! `ensue restore`: writes a backup into a running cluster, of whatever shape.
+//!
+//! The backup is a data directory, and only a node knows what its log means: so one is started on a copy of it, on this
+//! machine only and linked with nobody, and what it shows is written key by key to the cluster, whose datacenters get
+//! it as they get every write. So the new cluster may have other partitions, nodes, datacenters and protocols.
+
+use super::check;
+use super::manifest::Manifest;
+use crate::export::streams;
+use crate::import::pieces;
+use crate::import::target::{Target, Words, words};
+use crate::import::{Address, Progress, Report, Stop, shown};
+use crate::memory;
+use crate::paint::Paint;
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use ensue_client::{Connection, Options, Reply};
+use ensue_rdb::Content;
+use ensue_server::shutdown::stop;
+use ensue_server::{Config, Machine, Running, log};
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Write a backup into a running cluster
+///
+/// Any datacenter of the cluster will do: it replicates what is written to the others. The cluster may have other
+/// partitions, nodes, datacenters and protocols than the one that the backup is of. Tokens of before do not count
+/// there. Of a keyspace with branches the main branch is restored.
+///
+/// Exit status: 0 if everything was restored, 1 if it failed, 2 if something was not restored, which is reported, 3 if
+/// it was interrupted.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RestoreArgs {
+    /// A folder that `ensue backup` made, or one of several, of which the newest is taken
+    #[arg(long, value_name = "DIR")]
+    from: PathBuf,
+    /// The Ensue to write to
+    #[arg(long, value_name = "HOST:PORT")]
+    to: Address,
+    /// Password of the Ensue
+    #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
+    password: Option<String>,
+    /// Replace keys that exist. Without it they are left as they are and reported
+    #[arg(long)]
+    replace: bool,
+    /// Where the backup is copied to while it is read: it takes as much room there
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
+    work: PathBuf,
+}
+
+const KEYSPACES: u8 = 16;
+/// Keys that a step of `SCAN` looks at.
+const SCANNED: &str = "500";
+/// How long a node may take to read a backup, and to stop.
+const PATIENCE: Duration = Duration::from_secs(600);
+const EXIST: &str = "keys that exist already";
+const INCOMPLETE: u8 = 2;
+const INTERRUPTED: u8 = 3;
+
+pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
+    let stop_asked = Stop::on_signals()?;
+    let folder = match Manifest::load(&args.from) {
+        Ok(_) => args.from.clone(),
+        Err(error) => Manifest::newest_folder(&args.from)?.ok_or(error)?,
+    };
+    let manifest = Manifest::load(&folder)?;
+    verify(&folder, &manifest)?;
+    let mut target = Target::open(&args.to.options(args.password.clone()))?;
+    let work = Work::new(&args.work, &folder, &manifest)?;
+    let reader = Reader::start(&work, &manifest.datacenter)?;
+    let mut source = Target::open(&Options { answer_timeout: PATIENCE, ..Options::local(reader.port) })?;
+    let mut restore = Restore {
+        source: &mut source,
+        target: &mut target,
+        replace: args.replace,
+        report: Report::default(),
+        progress: Progress::new(),
+    };
+    let whole = restore.everything(&stop_asked);
+    restore.progress.clear();
+    let report = restore.report;
+    reader.stop();
+    print!("{}", report.text(Paint::for_stdout()));
+    if !whole? {
+        println!("interrupted; the same command with --replace begins again");
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    println!("restored from {}", folder.display());
+    Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+}
+
+/// Everything that the backup says it has is there and sound.
+fn verify(folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
+    for file in &manifest.files {
+        let path = folder.join(&manifest.datacenter).join(&file.name);
+        let found = fs::metadata(&path).with_context(|| path.display().to_string())?.len();
+        if found != file.length {
+            bail!("{} has {found} bytes, and had {} when the backup was made", path.display(), file.length);
+        }
+    }
+    match check(folder)? {
+        (_, 0) => Ok(()),
+        (partitions, damaged) => {
+            bail!(
+                "{}: {damaged} of {partitions} partitions are damaged; `ensue fsck` says where",
+                folder.display()
+            )
+        }
+    }
+}
+
+/// A copy of a backup that a node may write in; gone when this is dropped.
+struct Work {
+    folder: PathBuf,
+}
+
+impl Work {
+    fn new(below: &Path, backup: &Path, manifest: &Manifest) -> anyhow::Result<Work> {
+        let work = Work { folder: below.join(format!("ensue-restore-{}", std::process::id())) };
+        for file in &manifest.files {
+            let name = Path::new(&manifest.datacenter).join(&file.name);
+            let (from, to) = (backup.join(&name), work.folder.join(&name));
+            fs::create_dir_all(to.parent().unwrap_or(&work.folder))
+                .with_context(|| to.display().to_string())?;
+            fs::copy(&from, &to).with_context(|| to.display().to_string())?;
+        }
+        Ok(work)
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.folder) {
+            eprintln!("{} stays: {error}", self.folder.display());
+        }
+    }
+}
+
+/// The node that shows what the backup has.
+struct Reader {
+    node: Running,
+    port: u16,
+}
+
+impl Reader {
+    fn start(work: &Work, datacenter: &str) -> anyhow::Result<Reader> {
+        let written = fs::read_to_string(work.folder.join(datacenter).join("configuration"))?;
+        let path = work.folder.join("reader.conf");
+        let (port, peer_port) = (free_port()?, free_port()?);
+        fs::write(&path, configuration(&written, datacenter, &work.folder, [port, peer_port])?)?;
+        let config = Config::load(Some(&path), &[], std::iter::empty())?;
+        log::set_level(log::Level::Warning);
+        let node = ensue_server::start(&config, &Machine::of_this_process(1).with_memory(memory::report))?;
+        let reader = Reader { node, port };
+        reader.wait_until_it_serves()?;
+        Ok(reader)
+    }
+
+    fn wait_until_it_serves(&self) -> anyhow::Result<()> {
+        let until = Instant::now() + PATIENCE;
+        let mut connection = Connection::open(&Options::local(self.port))?;
+        loop {
+            match connection.call(&[b"DBSIZE"])? {
+                Reply::Integer(_) => return Ok(()),
+                answer if Instant::now() > until => bail!("the backup is not served: {answer:?}"),
+                _ => thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+
+    fn stop(self) {
+        stop(vec![self.node]);
+    }
+}
+
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// What the reader's node is told: what the data depends on, as it was, and nothing of where it was served.
+fn configuration(
+    written: &str,
+    datacenter: &str,
+    dir: &Path,
+    [port, peer_port]: [u16; 2],
+) -> anyhow::Result<String> {
+    let mut lines = Vec::new();
+    let mut unused_port = 1;
+    for line in written.lines() {
+        let (name, value) = line.split_once(' ').unwrap_or((line, ""));
+        match name {
+            "cluster-name" | "partitions" | "keyspace" => lines.push(line.to_owned()),
+            // Nobody answers there: the reader is linked with nobody.
+            "node" => {
+                let mut words: Vec<&str> = value.split(' ').collect();
+                let own = words.first() == Some(&datacenter);
+                let place = format!("127.0.0.1:{}", if own { peer_port } else { unused_port });
+                unused_port += 16;
+                *words.get_mut(1).context("a `node` line of the backup names no address")? = &place;
+                if own {
+                    words.truncate(2);
+                }
+                lines.push(format!("node {}", words.join(" ")));
+            }
+            // What was not set has no value.
+            name if name.starts_with("branch-") && !value.is_empty() => lines.push(line.to_owned()),
+            _ => {}
+        }
+    }
+    lines.push(format!("self {datacenter}"));
+    lines.push(format!("port {port}"));
+    lines.push("bind 127.0.0.1".into());
+    lines.push("protected-mode yes".into());
+    lines.push(format!("dir \"{}\"", dir.display()));
+    lines.push(String::new());
+    Ok(lines.join("\n"))
+}
+
+/// From the reader to the cluster.
+struct Restore<'a> {
+    source: &'a mut Target,
+    target: &'a mut Target,
+    replace: bool,
+    report: Report,
+    progress: Progress,
+}
+
+impl Restore<'_> {
+    /// Whether it was not interrupted.
+    fn everything(&mut self, stop: &Stop) -> anyhow::Result<bool> {
+        self.libraries()?;
+        for keyspace in 0..KEYSPACES {
+            let size = match self.source.run(keyspace, &[words!["DBSIZE"]])?.pop() {
+                Some(Reply::Integer(size)) => u64::try_from(size).unwrap_or(0),
+                other => bail!("the backup's keyspace {keyspace} cannot be read: {other:?}"),
+            };
+            if size > 0 && !self.keyspace(keyspace, size, stop)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn libraries(&mut self) -> anyhow::Result<()> {
+        let Some(Reply::Bulk(dump)) = self.source.run(0, &[words!["FUNCTION", "DUMP"]])?.pop() else {
+            return Ok(());
+        };
+        let mut command = words!["FUNCTION", "RESTORE", dump];
+        command.extend(self.replace.then(|| Bytes::from_static(b"REPLACE")));
+        if let Some(Reply::Error(answer)) = self.target.run(0, &[command])?.pop() {
+            self.report.lose("libraries of functions", answer);
+        }
+        Ok(())
+    }
+
+    fn keyspace(&mut self, keyspace: u8, size: u64, stop: &Stop) -> anyhow::Result<bool> {
+        let mut cursor = Bytes::from_static(b"0");
+        let before = self.report.keys();
+        loop {
+            let scan = words!["SCAN", cursor.clone(), "COUNT", SCANNED];
+            let Some(Reply::Array(parts)) = self.source.run(keyspace, &[scan])?.pop() else {
+                bail!("SCAN of the backup's keyspace {keyspace} is answered by no list");
+            };
+            let [Reply::Bulk(next), Reply::Array(keys)] = parts.as_slice() else {
+                bail!("SCAN of the backup's keyspace {keyspace} is answered by {parts:?}");
+            };
+            let keys = keys
+                .iter()
+                .filter_map(|key| if let Reply::Bulk(key) = key { Some(key.clone()) } else { None });
+            self.keys(keyspace, &keys.collect::<Vec<_>>())?;
+            let done = self.report.keys() - before;
+            self.progress.show(done, Some(size), || format!("keyspace {keyspace}: {done} of {size} keys"));
+            if stop.is_asked() {
+                return Ok(false);
+            }
+            if &next[..] == b"0" {
+                return Ok(true);
+            }
+            cursor = next.clone();
+        }
+    }
+
+    fn keys(&mut self, keyspace: u8, keys: &[Bytes]) -> anyhow::Result<()> {
+        let questions = |key: &Bytes| {
+            [words!["TYPE", key.clone()], words!["PEXPIRETIME", key.clone()], words!["DUMP", key.clone()]]
+        };
+        let answers = self.source.run(keyspace, &keys.iter().flat_map(questions).collect::<Vec<_>>())?;
+        let (mut commands, mut kinds): (Vec<Words>, Vec<(&Bytes, &str)>) = (Vec::new(), Vec::new());
+        for (key, answers) in keys.iter().zip(answers.chunks_exact(3)) {
+            let [Reply::Status(kind), Reply::Integer(deadline), dump] = answers else {
+                self.report.lose("keys that cannot be read", format!("{}: {answers:?}", shown(key)));
+                continue;
+            };
+            match dump {
+                // Its deadline has come.
+                Reply::Nil => {}
+                Reply::Bulk(dump) => {
+                    let deadline = (*deadline).max(0).to_string();
+                    let mut command = words!["RESTORE", key.clone(), deadline, dump.clone(), "ABSTTL"];
+                    command.extend(self.replace.then(|| Bytes::from_static(b"REPLACE")));
+                    commands.push(command);
+                    kinds.push((key, kind));
+                }
+                Reply::Error(_) if kind == "stream" => {
+                    self.stream(keyspace, key, u64::try_from(*deadline).ok())?
+                }
+                other => self.report.lose("keys that cannot be read", format!("{}: {other:?}", shown(key))),
+            }
+        }
+        for ((key, kind), reply) in kinds.into_iter().zip(self.target.run(keyspace, &commands)?) {
+            match reply {
+                Reply::Error(answer) if answer.starts_with("BUSYKEY") => {
+                    self.report.lose(EXIST, shown(key));
+                }
+                Reply::Error(answer) => {
+                    self.report.lose("keys that cannot be written", format!("{}: {answer}", shown(key)));
+                }
+                _ => self.report.count_key(kind),
+            }
+        }
+        Ok(())
+    }
+
+    /// A stream has no dump: it is read and written entry by entry.
+    fn stream(&mut self, keyspace: u8, key: &Bytes, deadline_ms: Option<u64>) -> anyhow::Result<()> {
+        let stream = match streams::read(self.source, keyspace, key)? {
+            Ok(stream) => Content::Stream(stream),
+            Err(answer) => {
+                self.report.lose("streams that cannot be read", format!("{}: {answer}", shown(key)));
+                return Ok(());
+            }
+        };
+        let first = if self.replace { words!["DEL", key.clone()] } else { words!["EXISTS", key.clone()] };
+        let exists = self.target.run(keyspace, &[first])?.pop() == Some(Reply::Integer(1));
+        if exists && !self.replace {
+            self.report.lose(EXIST, shown(key));
+            return Ok(());
+        }
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as u64;
+        let commands = pieces::commands(key, &stream, deadline_ms, now_ms);
+        let replies = self.target.run(keyspace, &commands)?;
+        match replies.into_iter().find(Reply::is_error) {
+            None => self.report.count_key("stream"),
+            Some(answer) => {
+                self.report
+                    .lose("streams that cannot be written whole", format!("{}: {answer:?}", shown(key)));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reader_has_the_data_s_settings_and_none_of_its_doors() {
+        let written = "port 6379\nself dc2\nnode dc1 10.0.0.1:16379 cores 2\nnode dc2 10.0.1.1:16379 cores 4\n\
+                       requirepass (hidden)\npartitions 8\nkeyspace 3 protocol pocc\nbranch-collection optimistic\n\
+                       branch-merging-datacenter \n                       tls-port 6380\ncluster-name shop\n";
+        let text = configuration(written, "dc2", Path::new("/tmp/w"), [7000, 7001]).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "node dc1 127.0.0.1:1 cores 2",
+                "node dc2 127.0.0.1:7001",
+                "partitions 8",
+                "keyspace 3 protocol pocc",
+                "branch-collection optimistic",
+                "cluster-name shop",
+                "self dc2",
+                "port 7000",
+                "bind 127.0.0.1",
+                "protected-mode yes",
+                "dir \"/tmp/w\"",
+            ]
+        );
+    }
+}
