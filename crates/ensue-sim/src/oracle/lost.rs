@@ -173,6 +173,17 @@ pub(super) fn failures_of<'a>(
     history.power_losses.iter().filter(took).collect()
 }
 
+/// Whether a power failure may have taken what an answered transaction over several partitions did at a location. It is
+/// not lost for that: its commands are evaluated again, at any later time and on the data of that time, so that a
+/// removal among them may end what came after its answer (`docs/limits.md`; seed 27120140 of `eiger`).
+pub(super) fn may_be_evaluated_again(history: &History, index: OperationIndex, location: Location) -> bool {
+    let operation = &history.operations[index];
+    let partition = history.partition_of(location);
+    operation.together
+        && operation.writes.iter().any(|write| history.partition_of(write.0) != partition)
+        && !failures_of(history, operation, partition).is_empty()
+}
+
 /// Whether what a reader saw proves that the write survived.
 fn proves(history: &History, reader: &Operation, writer: OperationIndex, location: Location) -> bool {
     let written = &history.operations[writer];

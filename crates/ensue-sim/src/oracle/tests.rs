@@ -493,6 +493,30 @@ fn what_was_known_only_by_a_write_that_power_may_have_taken_is_not_known() {
     }
 }
 
+/// Seed 27120140 of `eiger`: a transaction that deletes was answered, the power failed, its commands were evaluated
+/// again, and ended what another datacenter had written meanwhile.
+#[test]
+fn a_removal_that_is_evaluated_again_may_end_what_came_after_its_answer() {
+    for (at_us, together, is_excused) in [(10_000, true, true), (10_000, false, false), (0, true, false)] {
+        let mut m = Maker::default();
+        let [a, b] = m.sessions();
+        m.history.partitions = 2;
+        let writes = [("x", Written::Nothing), ("z", Written::Value)];
+        let removal = m.operation(a, &[("x", Seen::Something)], &writes);
+        let [x, z] = ["x", "z"].map(|name| m.history.location(name));
+        assert_ne!(m.history.partition_of(x), m.history.partition_of(z));
+        m.history.operations[removal].together = together;
+        let later = m.write(b, &["x"]);
+        m.history.operations[later].datacenter = DatacenterId(1);
+        let (datacenter, partition) = (m.history.operations[removal].datacenter, m.history.partition_of(x));
+        m.history.power_losses =
+            vec![PowerLost { datacenter, partition, since_us: 0, at_us, is_whole: false }];
+        m.time = 20_000;
+        let end = m.end(0, &[("x", Seen::Nothing), ("z", Seen::Value(removal))]);
+        assert_eq!(m.judge_with(&[end]), (!is_excused).then_some(property::LOST), "{at_us} {together}");
+    }
+}
+
 /// Seed 70006277 of `cops-gt`: a session had read a write, and then one that depended on it and was lost. What it wrote
 /// next named the lost one in the place of both.
 #[test]

@@ -1,6 +1,6 @@
 //! Which writes there are at each location, and which of them certainly took effect.
 
-use super::lost::Lost;
+use super::lost::{self, Lost};
 use super::past::Pasts;
 use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen, SessionIndex, Written};
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,7 +116,8 @@ impl<'a> Removals<'a> {
         deletes.filter(move |&delete| {
             // Where deletes are writes of nothing, a stamp decides, whatever came first.
             let may_follow = self.history.operations[delete].answered_us >= invoked_us;
-            delete != value && (may_follow || self.history.promises.folds)
+            let may_come_again = || lost::may_be_evaluated_again(self.history, delete, location);
+            delete != value && (may_follow || self.history.promises.folds || may_come_again())
         })
     }
 
