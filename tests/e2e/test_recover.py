@@ -75,9 +75,50 @@ def test_a_lost_tail_is_taken_back_without_a_datacenter_that_is_gone(servers):
     wait_until(lambda: servers.ask("dc2", "GET", "later") == "1", 20, "dc2 goes on with the new incarnation")
 
 
-def tried(servers, *words):
-    """The answer of dc1, or the error that it gives."""
+def tried(servers, *words, name="dc1"):
+    """The answer of a datacenter, or the error that it gives."""
     try:
-        return servers.ask("dc1", *words)
+        return servers.ask(name, *words)
     except redis.RedisError as error:
         return error
+
+
+def test_a_damaged_partition_is_taken_back_from_the_others(servers):
+    for name in NAMES:
+        servers.start(name)
+    for number, (key, value) in enumerate(KEYS.items()):
+        name = NAMES[number % 3]
+        wait_until(lambda k=key, v=value, n=name: tried(servers, "SET", k, v, name=n) is True, 20, f"{key} is written")
+    servers.ask("dc2", "INCRBY", "counter", 41)
+    for name in NAMES:
+        wait_until(lambda one=name: all_shown(servers, one), 20, f"{name} has everything")
+    wait_until(lambda: servers.ask("dc3", "GET", "counter") == "41", 20, "dc3 has the counter")
+    servers.end("dc2")
+    for log in servers.data("dc2").glob("*/p0001/log-*"):
+        text = bytearray(log.read_bytes())
+        text[len(text) // 3] ^= 1
+        log.write_bytes(text)
+    servers.start("dc2")
+
+    def answers():
+        return " ".join(str(tried(servers, "GET", key, name="dc2")) for key in KEYS)
+
+    wait_until(lambda: "partition p1" in answers() and "STOPPED" in answers(), 20, "dc2 says that p1 is damaged")
+    used = ensue("recover", servers.data("dc2"), "--rebuild", "--yes")
+    assert used.returncode != 0 and "in use" in used.stderr
+    servers.end("dc2")
+
+    shown = ensue("recover", servers.data("dc2"), "--rebuild")
+    assert shown.returncode == 0 and "p1" in shown.stdout and "p0:" not in shown.stdout, shown.stdout + shown.stderr
+    assert "nothing was changed" in shown.stdout
+    done = ensue("recover", servers.data("dc2"), "--rebuild", "--yes")
+    assert done.returncode == 0 and "takes 1 partitions back" in done.stdout, done.stdout + done.stderr
+    assert list(servers.data("dc2").glob("*/p0001.aside-1/log-*")) and not list(servers.data("dc2").glob("*/p0001"))
+    servers.start("dc2")
+    wait_until(lambda: all_shown(servers, "dc2"), 30, "dc2 has everything again")
+    assert servers.ask("dc2", "INCR", "counter") == 42
+    wait_until(lambda: servers.ask("dc1", "GET", "counter") == "42", 20, "dc2 replicates again")
+    servers.end("dc2")
+    sound = ensue("recover", servers.data("dc2"), "--rebuild")
+    assert sound.returncode == 0 and "no partition is damaged" in sound.stdout
+    assert ensue("fsck", servers.data("dc2")).returncode == 0

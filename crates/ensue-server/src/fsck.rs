@@ -157,7 +157,7 @@ pub fn writes_after(
     Ok(())
 }
 
-fn check_partition(path: PathBuf, shape: &Shape, partition: PartitionId) -> FsckReport {
+pub(crate) fn check_partition(path: PathBuf, shape: &Shape, partition: PartitionId) -> FsckReport {
     let mut check = begin(shape, partition);
     let mut reader = Reader { path, open: None };
     while let Some(op) = check.next_op() {

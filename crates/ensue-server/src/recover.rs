@@ -6,6 +6,7 @@
 //! changed.
 
 pub mod clock;
+pub mod rebuild;
 
 use crate::config::{Config, ConfigError};
 use crate::directory;
@@ -37,6 +38,8 @@ pub enum RecoverError {
     Unknown { name: String, known: Vec<String> },
     #[error("{name} is the datacenter of this data: it cannot do without itself")]
     Own { name: String },
+    #[error("there is no datacenter beside {name} that could have its data: put it back from a backup")]
+    Alone { name: String },
     #[error("{path}: {error}")]
     Superblock { path: PathBuf, error: LayoutError },
     #[error("{path} has its file `shape`: nothing is to be written anew")]

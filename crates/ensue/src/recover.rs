@@ -22,11 +22,15 @@ pub(crate) struct RecoverArgs {
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// A datacenter that is gone for good, by its name; may be given several times
-    #[arg(long, value_name = "DATACENTER", required_unless_present_any = ["clock", "shape"], conflicts_with_all = ["clock", "shape"])]
+    #[arg(long, value_name = "DATACENTER", required_unless_present_any = ["clock", "shape", "rebuild"], conflicts_with_all = ["clock", "shape", "rebuild"])]
     without: Vec<String>,
     /// Write the lost file `shape` anew, from the configuration that the data was certainly written with
     #[arg(long, value_name = "CONFIG", conflicts_with = "clock")]
     shape: Option<PathBuf>,
+    /// Set the damaged partitions aside, or those of these numbers: the next start takes them back from the other
+    /// datacenters
+    #[arg(long, value_name = "PARTITION", num_args = 0.., value_delimiter = ',', conflicts_with_all = ["clock", "shape"])]
+    rebuild: Option<Vec<u16>>,
     /// Give the data of a datacenter whose clock was ahead times that the others believe; all its nodes must have
     /// stopped
     #[arg(long)]
@@ -47,6 +51,9 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<ExitCode> {
     if let Some(config) = &args.shape {
         return write_shape(args, config);
     }
+    if let Some(partitions) = &args.rebuild {
+        return rebuild(args, partitions);
+    }
     if args.clock {
         return recover_clock(args);
     }
@@ -63,6 +70,27 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<ExitCode> {
     let count = plan.steps.len();
     plan.carry_out()?;
     println!("{count} partitions will start without {names}");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn rebuild(args: &RecoverArgs, partitions: &[u16]) -> anyhow::Result<ExitCode> {
+    let plan = recover::rebuild::plan(&args.dir, partitions)?;
+    for aside in &plan.partitions {
+        let why = aside.damage.as_deref().unwrap_or("sound, and named");
+        println!("{} {}: {why}; its files go to {}", aside.datacenter, aside.partition, aside.to.display());
+    }
+    let count = plan.partitions.len();
+    if count == 0 {
+        println!("no partition is damaged; a number behind `--rebuild` takes back one that is not");
+    } else if !args.yes {
+        println!("nothing was changed; `--yes` does it");
+    } else {
+        plan.carry_out()?;
+        println!(
+            "the next start takes {count} partitions back from the other datacenters; what none of them had received is \
+             only in the files that were set aside"
+        );
+    }
     Ok(ExitCode::SUCCESS)
 }
 

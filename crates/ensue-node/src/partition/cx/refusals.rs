@@ -6,7 +6,8 @@ use ensue_types::Reply;
 use ensue_wire::{Envelope, Message, PeerStage};
 
 /// What to do about damage.
-pub(in crate::partition) const ADVICE: &str = "; `ensue fsck` says what each partition holds";
+pub(in crate::partition) const ADVICE: &str = "; `ensue fsck` says what each partition holds, and \
+    `ensue recover --rebuild` has a damaged one taken back from other datacenters";
 
 impl Cx {
     /// Answers a question that a partition cannot serve now, or never, since it has stopped. Only sessions are
