@@ -10,6 +10,7 @@ mod demo;
 mod dev;
 mod export;
 mod fsck;
+mod gateway;
 mod import;
 mod link;
 mod memory;
@@ -48,6 +49,7 @@ enum Command {
     Compare(compare::CompareArgs),
     Check(check::CheckArgs),
     Fsck(fsck::FsckArgs),
+    Gateway(gateway::GatewayArgs),
     Import(Box<import::ImportArgs>),
     Export(export::ExportArgs),
     Recover(recover::RecoverArgs),
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(args),
         Command::Check(args) => check::run(&args),
         Command::Fsck(args) => fsck::run(&args),
+        Command::Gateway(args) => gateway::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Recover(args) => recover::run(&args),
