@@ -63,7 +63,8 @@ pub struct Verdict {
     /// Reads that were judged.
     pub reads: usize,
     /// Reads that do not reflect the latest write before them (the staleness indicator of section 4.1), in the order of
-    /// writes that was found. Where two writes overlap, another order may have been the true one.
+    /// writes that was found. Where writes overlap, that is one in which few reads are stale, and the true one may be
+    /// another.
     pub stale_reads: usize,
     /// The most stale reads of one object in a row, by the time of their return.
     pub stale_run_max: usize,
@@ -167,11 +168,12 @@ impl<'a> Object<'a> {
             |one: usize, other: usize| one != other && self.values[one].is_before(&self.values[other]);
         let mut missing: Vec<usize> =
             (0..count).map(|other| (0..count).filter(|&one| before(one, other)).count()).collect();
-        let mut ready: BTreeSet<(Time, usize)> = BTreeSet::new();
-        let key = |place: usize| (self.values[place].returned, place);
+        let mut ready: BTreeSet<(Time, Time, usize)> = BTreeSet::new();
+        // Of writes that may be in any order, those that are read last come last: few reads are stale in this order.
+        let key = |place: usize| (self.values[place].read_last_called, self.values[place].returned, place);
         ready.extend((0..count).filter(|&place| missing[place] == 0).map(key));
         let (mut places, mut next) = (vec![usize::MAX; count], 0);
-        while let Some((_, one)) = ready.pop_first() {
+        while let Some((.., one)) = ready.pop_first() {
             places[one] = next;
             next += 1;
             for other in (0..count).filter(|&other| before(one, other)) {

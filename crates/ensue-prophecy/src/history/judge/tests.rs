@@ -63,6 +63,7 @@ fn writes_take_effect_between_call_and_return() {
     fails("W 1 1 2, W 2 3 4, R 2 5 6, R 1 7 8");
     holds("W 1 1 4, W 2 2 3, R 2 5 6, W 3 7 8, R 2 9 9", 1);
     holds("W 1 1 4, W 2 2 3, R 1 5 6", 0);
+    holds("W 1 1 2, W 2 1 3, R 1 2 5, R 1 6 7", 0);
     fails("W 1 1 4, W 2 2 3, R 1 5 6, R 2 7 8");
 }
 
