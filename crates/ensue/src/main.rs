@@ -11,6 +11,7 @@ mod demo;
 mod dev;
 mod export;
 mod fsck;
+mod gateway;
 mod import;
 mod link;
 mod memory;
@@ -49,6 +50,7 @@ enum Command {
     Compare(compare::CompareArgs),
     Check(check::CheckArgs),
     Fsck(fsck::FsckArgs),
+    Gateway(gateway::GatewayArgs),
     Import(Box<import::ImportArgs>),
     Export(export::ExportArgs),
     Backup(Box<backup::BackupArgs>),
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(args),
         Command::Check(args) => check::run(&args),
         Command::Fsck(args) => fsck::run(&args),
+        Command::Gateway(args) => gateway::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Backup(args) => backup::run(&args),
