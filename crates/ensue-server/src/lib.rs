@@ -6,6 +6,7 @@
 //! certificates, which may be read again.
 
 pub mod admin;
+mod audit;
 pub mod bootstrap;
 mod bounds;
 mod client;

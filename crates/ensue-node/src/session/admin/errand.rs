@@ -5,6 +5,7 @@ use super::login::Login;
 use crate::errand::{Errand, ErrandDone};
 use crate::session::cx::Cx;
 use crate::session::output::SessionOutput;
+use crate::session::parameters::Setting;
 use crate::session::step::Step;
 use ensue_types::{Args, Reply};
 
@@ -25,6 +26,12 @@ pub(super) enum Then {
     Generate(usize),
     Load,
     Save,
+    /// `CONFIG SET` of these, some of which name files.
+    Configure(Vec<Setting>),
+    /// `CONFIG REWRITE`.
+    Rewrite,
+    /// `MEMORY PURGE`.
+    Purge,
 }
 
 /// Names it only: passwords do not belong into a log.
@@ -36,6 +43,9 @@ impl std::fmt::Debug for Then {
             Then::Generate(_) => "Generate",
             Then::Load => "Load",
             Then::Save => "Save",
+            Then::Configure(_) => "Configure",
+            Then::Rewrite => "Rewrite",
+            Then::Purge => "Purge",
         })
     }
 }
@@ -77,7 +87,12 @@ impl Waiting {
     }
 
     pub(crate) fn on_done(self, cx: &mut Cx<'_>, done: ErrandDone) -> Step<Outcome> {
-        super::acl::on_done(cx, self.then, done)
+        match (self.then, done) {
+            (_, ErrandDone::Busy) => Step::answer(BUSY),
+            (Then::Purge, _) => Step::answer(Reply::OK),
+            (then @ (Then::Configure(_) | Then::Rewrite), done) => super::config::on_done(cx, then, done),
+            (then, done) => super::acl::on_done(cx, then, done),
+        }
     }
 
     pub(crate) fn on_timeout<E>(self) -> Step<E> {
