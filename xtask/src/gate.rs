@@ -63,6 +63,7 @@ impl Gate {
         let root = &self.root;
         steps.program("fmt", cargo(root).args(["fmt", "--all", "--check"]));
         steps.step("tidy", |_| tidy_step(root));
+        steps.step("licences, sources and advisories of dependencies", |log| dependencies_step(root, log));
         let deny = ["--", "-D", "warnings"];
         let clippy = ["clippy", "--workspace", "--all-targets"];
         steps.program("lints", cargo(root).args(clippy).args(deny));
@@ -232,6 +233,21 @@ fn tidy_step(root: &Path) -> Outcome {
             }
         }
     }
+}
+
+/// What `deny.toml` accepts, if `cargo-deny` is installed. Advisories are compared where their database can be fetched.
+fn dependencies_step(root: &Path, log: &mut Log) -> Outcome {
+    if !quiet(cargo(root).args(["deny", "--version"])) {
+        return Outcome::Skipped("cargo-deny is not installed".into());
+    }
+    let outcome = log.run(cargo(root).args(["deny", "check", "bans", "licenses", "sources"]));
+    if outcome != Outcome::Passed {
+        return outcome;
+    }
+    if !quiet(cargo(root).args(["deny", "fetch", "db"])) {
+        return Outcome::PassedWithout(vec!["advisories: their database cannot be fetched from here".into()]);
+    }
+    log.run(cargo(root).args(["deny", "check", "--disable-fetch", "advisories"]))
 }
 
 /// Makes the virtual environment, unless a complete one is there.

@@ -8,5 +8,6 @@ pub mod fuzz;
 pub mod gate;
 pub mod instructions;
 pub mod mutants;
+pub mod sbom;
 pub mod steps;
 pub mod tidy;

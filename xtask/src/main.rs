@@ -7,6 +7,7 @@ use xtask::fuzz;
 use xtask::gate::{Gate, target};
 use xtask::instructions;
 use xtask::mutants;
+use xtask::sbom;
 use xtask::steps::{Steps, cargo};
 use xtask::tidy;
 
@@ -27,6 +28,7 @@ usage: cargo xtask <command>
   compare [..]  every protocol under the same clients; `--record` writes docs/figures/compare.md and a picture
   mutants [..]  small wrong changes, and whether the tests notice: `cargo xtask mutants --sample 200 --seed 1`
   fuzz [..]     the fuzzers, a nightly compiler: `cargo xtask fuzz --minutes 10 [TARGET]`
+  sbom [..]     what a release is made of, as CycloneDX: `cargo xtask sbom --out ensue.cdx.json`
   torture [..]  real servers harmed under recorded clients: `cargo xtask torture --minutes 10`, `--break RULE`
 ";
 
@@ -58,6 +60,7 @@ fn run() -> Result<bool> {
         "compare" => compare(&root, &rest),
         "mutants" => mutants::run(&root, &rest),
         "fuzz" => fuzz::run(&root, &rest),
+        "sbom" => sbom::run(&root, &rest),
         "torture" => torture(&root, &rest),
         "" | "help" | "-h" | "--help" => {
             print!("{USAGE}");

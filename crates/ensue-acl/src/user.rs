@@ -53,6 +53,15 @@ impl User {
         }
     }
 
+    /// A user as `ACL SETUSER name` makes it where new users may use all channels, or may not.
+    pub(crate) fn made(name: Bytes, opens_channels: bool) -> User {
+        let mut user = User::new(name);
+        if opens_channels {
+            user.root.apply(b"allchannels").expect("a rule of one word");
+        }
+        user
+    }
+
     /// The user `default` of a server without rules: on, with any password, allowed everything.
     pub fn unrestricted() -> User {
         let mut user = User::new(Bytes::from_static(DEFAULT_USER.as_bytes()));
@@ -150,6 +159,25 @@ impl User {
     pub(crate) fn with_version(mut self, version: UserVersion) -> User {
         self.version = version;
         self
+    }
+
+    /// Applies one rule where a selector that is made, and a user that is reset, may use all channels, or may not.
+    pub(crate) fn apply_by_default(
+        &mut self,
+        rule: &[u8],
+        opens_channels: bool,
+        hasher: &mut dyn Hasher,
+    ) -> Result<(), RuleError> {
+        match rule {
+            [b'(', inner @ ..] if opens_channels => {
+                self.apply(&[&b"(allchannels "[..], inner].concat(), hasher)
+            }
+            _ if opens_channels && rule.eq_ignore_ascii_case(b"reset") => {
+                self.apply(rule, hasher)?;
+                self.apply(b"allchannels", hasher)
+            }
+            _ => self.apply(rule, hasher),
+        }
     }
 
     /// Applies one rule of `ACL SETUSER`, a selector being one rule with its parentheses. On an error the user may be

@@ -24,6 +24,8 @@ pub use file::LoadError;
 pub struct Users {
     by_name: BTreeMap<Bytes, Arc<User>>,
     version: UserVersion,
+    /// New users and selectors may use all channels: `acl-pubsub-default allchannels`.
+    opens_channels: bool,
 }
 
 impl Default for Users {
@@ -35,9 +37,16 @@ impl Default for Users {
 impl Users {
     /// Only the user `default`, who may do everything.
     pub fn new() -> Users {
-        let mut users = Users { by_name: BTreeMap::new(), version: UserVersion::default() };
+        let mut users =
+            Users { by_name: BTreeMap::new(), version: UserVersion::default(), opens_channels: false };
         users.put(User::unrestricted());
         users
+    }
+
+    /// Sets whether users and selectors that are made from now on, and users that are reset, may use all channels:
+    /// `acl-pubsub-default`. Those that there are stay as they are.
+    pub fn open_channels(&mut self, opens: bool) {
+        self.opens_channels = opens;
     }
 
     /// How many changes there have been: equal numbers, equal users.
@@ -80,11 +89,15 @@ impl Users {
         if held.is_none() && self.by_name.len() >= USERS_MAX {
             return Err(SetError::TooManyUsers);
         }
-        let mut user = held.map_or_else(|| User::new(Bytes::copy_from_slice(name)), |held| User::clone(held));
+        let opens = self.opens_channels;
+        let mut user = match held {
+            Some(held) => User::clone(held),
+            None => User::made(Bytes::copy_from_slice(name), opens),
+        };
         let rules =
             join_selectors(words).map_err(|place| SetError::Unmatched(words[place].as_ref().to_vec()))?;
         for rule in rules {
-            user.apply(&rule, hasher).map_err(|error| SetError::Rule { rule, error })?;
+            user.apply_by_default(&rule, opens, hasher).map_err(|error| SetError::Rule { rule, error })?;
         }
         Ok(self.put(user))
     }

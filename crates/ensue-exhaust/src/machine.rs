@@ -130,6 +130,7 @@ impl Machine {
             | Output::Stopped
             | Output::Observed { .. }
             | Output::Errand { .. }
+            | Output::Audit(_)
             | Output::Openness { .. } => {}
         }
     }

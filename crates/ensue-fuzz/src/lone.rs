@@ -110,7 +110,7 @@ impl Lone {
                     }
                 }
                 Output::Send { .. } | Output::Trace(_) | Output::Stopped | Output::Observed { .. } => {}
-                Output::Openness { .. } => {}
+                Output::Openness { .. } | Output::Audit(_) => {}
             }
         }
     }

@@ -197,6 +197,7 @@ impl Site {
                 Output::Stopped
                 | Output::Observed { .. }
                 | Output::Errand { .. }
+                | Output::Audit(_)
                 | Output::Openness { .. } => {}
             }
         }

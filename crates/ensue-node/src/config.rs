@@ -239,6 +239,10 @@ pub struct NodeConfig {
     pub users: Users,
     /// There is a file of users, which a session can have read and written.
     pub has_users_file: bool,
+    /// Commands of operators are recorded (`Output::Audit`).
+    pub audits: bool,
+    /// The first core of this node.
+    pub first_core: CoreId,
     /// Cores of this node, which share its memory.
     pub node_cores: u16,
     /// Bytes of rows that this core's partitions may hold before local writes are refused; 0 is no bound.
@@ -283,6 +287,8 @@ impl NodeConfig {
             append_fsync: AppendFsync::default(),
             users: Users::new(),
             has_users_file: false,
+            audits: false,
+            first_core: core,
             node_cores: 1,
             maxmemory: 0,
             maxmemory_policy: "noeviction".into(),

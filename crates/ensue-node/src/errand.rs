@@ -18,12 +18,19 @@ pub enum Errand {
     Hash(Work),
     /// Draws so many random bytes.
     Draw(usize),
-    /// Reads the file of users.
-    LoadUsers,
+    /// Reads the file of users, where new users may use all channels, or may not.
+    LoadUsers { opens_channels: bool },
     /// Replaces the file of users by this text, whole or not at all.
     SaveUsers(Bytes),
     /// Does something for a copy of what the disks hold.
     Backup(BackupErrand),
+    /// Reads certificates from these files and uses them from then on, all or none; a file that is not named is the
+    /// present one.
+    Certificates(CertificateFiles),
+    /// Writes these settings into the configuration file, and these users in the place of those in it.
+    Rewrite { settings: Vec<Rewritten>, users: Option<Vec<Bytes>> },
+    /// Gives memory that is free back to the machine.
+    Purge,
 }
 
 /// What is to be done for a copy of what the disks of the node hold.
@@ -48,6 +55,25 @@ pub enum BackupDone {
     Bytes(Bytes),
 }
 
+/// Files in PEM; an empty name is no file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CertificateFiles {
+    pub certificate: Option<String>,
+    pub key: Option<String>,
+    pub authorities: Option<String>,
+}
+
+/// A setting that was made while the server runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rewritten {
+    pub name: &'static str,
+    /// What older versions of Redis call it.
+    pub alias: Option<&'static str>,
+    pub value: String,
+    /// It is what it would be without a line.
+    pub is_default: bool,
+}
+
 /// What came of it.
 #[derive(Clone)]
 pub enum ErrandDone {
@@ -58,12 +84,15 @@ pub enum ErrandDone {
     Loaded(Result<Bytes, String>),
     Saved(Result<(), String>),
     Backup(Result<BackupDone, String>),
+    /// What is in the place of `Saved` for certificates and for the configuration file.
+    Configured(Result<(), String>),
+    Purged,
     /// Too many wait, and it was not done.
     Busy,
 }
 
 impl Errand {
-    /// Does it, with random bytes from there. What is about a file is left to who has one, and comes back.
+    /// Does it, with random bytes from there. What is about files or the process comes back.
     pub fn run(self, mut draw: impl FnMut(&mut [u8])) -> Result<ErrandDone, Errand> {
         match self {
             Errand::Compare { verifiers, password } => {
@@ -79,7 +108,12 @@ impl Errand {
                 draw(&mut bytes);
                 Ok(ErrandDone::Drawn(bytes))
             }
-            file @ (Errand::LoadUsers | Errand::SaveUsers(_) | Errand::Backup(_)) => Err(file),
+            other @ (Errand::LoadUsers { .. }
+            | Errand::SaveUsers(_)
+            | Errand::Backup(_)
+            | Errand::Certificates(_)
+            | Errand::Rewrite { .. }
+            | Errand::Purge) => Err(other),
         }
     }
 
@@ -88,9 +122,12 @@ impl Errand {
             Errand::Compare { .. } => "Compare",
             Errand::Hash(_) => "Hash",
             Errand::Draw(_) => "Draw",
-            Errand::LoadUsers => "LoadUsers",
+            Errand::LoadUsers { .. } => "LoadUsers",
             Errand::SaveUsers(_) => "SaveUsers",
             Errand::Backup(_) => "Backup",
+            Errand::Certificates(_) => "Certificates",
+            Errand::Rewrite { .. } => "Rewrite",
+            Errand::Purge => "Purge",
         }
     }
 }
@@ -105,6 +142,8 @@ impl ErrandDone {
             ErrandDone::Loaded(_) => "Loaded",
             ErrandDone::Saved(_) => "Saved",
             ErrandDone::Backup(_) => "Backup",
+            ErrandDone::Configured(_) => "Configured",
+            ErrandDone::Purged => "Purged",
             ErrandDone::Busy => "Busy",
         }
     }

@@ -90,4 +90,7 @@ pub enum Input {
     Shutdown,
     /// Something that was published does not reach somebody, who is not told. A subscriber is gone after that.
     Dropped(Dropped),
+    /// So many records of operators' commands could not be written since this was last said. Given to one core of each
+    /// node.
+    AuditLost(u64),
 }

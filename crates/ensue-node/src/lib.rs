@@ -4,6 +4,7 @@
 //! come out by `Node::next_output`; nothing here does I/O, reads a clock, or waits.
 
 mod admission;
+pub mod audit;
 mod command;
 pub mod config;
 mod cpu;
@@ -26,6 +27,7 @@ mod statistics;
 pub mod trace;
 mod view;
 
+pub use audit::{Audit, AuditOutcome};
 pub use config::POLICIES;
 pub use config::{
     AppendFsync, BranchingOptions, DatacenterTopology, FirstStart, NodeConfig, TokenKey, Topology, Tuning,
@@ -33,7 +35,7 @@ pub use config::{
 pub use cpu::CpuReport;
 pub use ensue_acl as acl;
 pub use ensue_branch::Collection;
-pub use errand::{BackupDone, BackupErrand, Errand, ErrandDone};
+pub use errand::{BackupDone, BackupErrand, CertificateFiles, Errand, ErrandDone, Rewritten};
 pub use handlers::{Handler, HandlerRefused, HandlerWarning, LuaHandler};
 pub use homes::Home;
 pub use input::{Dropped, Input};
@@ -43,4 +45,5 @@ pub use node::{Node, UnknownProtocol};
 pub use observation::{Observation, ObservedLink, Scope};
 pub use output::Output;
 pub use partition::describe_write;
+pub use session::read_parameter;
 pub use trace::{Trace, TransactionStep};

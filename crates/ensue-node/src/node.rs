@@ -117,6 +117,7 @@ impl Node {
             Input::MemoryReport(report) => self.sessions.on_memory_report(report),
             Input::CpuReport(report) => self.sessions.on_cpu_report(report),
             Input::Dropped(dropped) => self.sessions.on_dropped(dropped),
+            Input::AuditLost(records) => self.sessions.on_audit_lost(records),
             Input::Disk { partition, done } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
                     partition.on_disk(now, done);
@@ -246,6 +247,7 @@ impl Node {
                 SessionOutput::Errand { session, number, errand } => {
                     self.outputs.push_back(Output::Errand { session, number, errand });
                 }
+                SessionOutput::Audit(audit) => self.outputs.push_back(Output::Audit(audit)),
                 SessionOutput::Trace(trace) => self.outputs.push_back(Output::Trace(trace)),
                 SessionOutput::Send(envelope) => self.route(envelope),
             }

@@ -1,5 +1,6 @@
 //! Everything a node can ask of its surroundings, as one closed enum. The order of outputs is the order of effects.
 
+use crate::audit::Audit;
 use crate::errand::Errand;
 use crate::observation::Observation;
 use bytes::Bytes;
@@ -32,4 +33,6 @@ pub enum Output {
     Errand { session: SessionId, number: u64, errand: Errand },
     /// The answer to an `Input::Observe`.
     Observed { session: SessionId, observation: Box<Observation> },
+    /// An operator's command, for the record of such; only where `NodeConfig::audits`.
+    Audit(Box<Audit>),
 }

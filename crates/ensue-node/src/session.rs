@@ -14,6 +14,7 @@
 
 mod access;
 mod admin;
+mod audited;
 mod begin;
 mod called;
 mod causal;
@@ -72,6 +73,7 @@ use hashbrown::HashMap;
 use home_requests::Reconnected;
 use home_serving::{Running, Taken};
 use parameters::Parameters;
+pub use parameters::read_parameter;
 use pubsub::deliveries::{Deliveries, Published};
 use std::sync::Arc;
 use step::Step;
@@ -323,6 +325,11 @@ impl Sessions {
         }
     }
 
+    /// Records of operators' commands could not be written.
+    pub(crate) fn on_audit_lost(&mut self, records: u64) {
+        self.core.audit_lost += records;
+    }
+
     /// A core of this datacenter can be asked from now on.
     pub(crate) fn on_link_up(&mut self, core: CoreId) {
         self.core.on_link_up(core);
@@ -445,6 +452,8 @@ impl Sessions {
                 metrics.extend(self.deliveries.metrics());
                 metrics.extend(self.core.memory.metrics());
                 metrics.extend(self.core.cpu.metrics());
+                let audited = Some(self.core.audit_lost as i64).filter(|_| self.core.config.audits);
+                metrics.extend(audited.map(|lost| ("audit_lost".to_owned(), lost)));
                 let refusals = self.core.access.metrics();
                 metrics.extend(refusals.map(|(name, count)| (name.to_owned(), count as i64)));
             }
@@ -492,6 +501,12 @@ impl Sessions {
                 let over: Vec<SessionId> = self.in_order().into_iter().filter(is_over).collect();
                 for id in over {
                     self.with(now, id, |turn| turn.close());
+                }
+                let waits = |id: &SessionId| self.sessions[id].is_blocked();
+                for id in self.in_order().into_iter().filter(waits).collect::<Vec<_>>() {
+                    self.with(now, id, |turn| {
+                        turn.interrupt(Interruption::Users);
+                    });
                 }
                 Reply::OK
             }

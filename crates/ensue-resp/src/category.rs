@@ -93,6 +93,13 @@ pub fn of_spec(spec: &CommandSpec, subcommand: Option<&str>) -> Vec<&'static str
     all.iter().filter(|(applies, _)| *applies).map(|(_, name)| *name).collect()
 }
 
+/// Whether a command or subcommand is one of an operator: of the category `@admin`, or one that clears whole keyspaces.
+pub fn is_administrative(spec: &CommandSpec, subcommand: Option<&str>) -> bool {
+    let clears = Flags::DANGEROUS.union(Flags::WRITE);
+    let flags = flags_of(spec, subcommand);
+    flags.contains(Flags::ADMIN) || spec.route == Route::Everywhere && flags.contains(clears)
+}
+
 /// The flags that decide the categories: where a subcommand does more or less than its container says.
 fn flags_of(spec: &CommandSpec, subcommand: Option<&str>) -> Flags {
     const DOES_NOTHING: Flags =

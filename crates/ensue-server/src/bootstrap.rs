@@ -3,16 +3,17 @@
 //! Everything that can fail for an operator's reason fails here, before a thread runs, with a typed error. A panic in
 //! a core, or a core that loses its poll, is a broken invariant: the process ends, and says so.
 
+use crate::audit::{AuditLog, Writer};
 use crate::backup::Backups;
 use crate::bounds::STOP_MS_MAX;
 use crate::clients::Clients;
 use crate::clock::{Clock, wall_ms};
-use crate::config::{Cluster, Config, ConfigError};
+use crate::config::{AuditTarget, Cluster, Config, ConfigError};
 use crate::descriptors::{self, TooFew};
 use crate::directory::{Directory, DirectoryError};
 use crate::disk::Disk;
 use crate::disk::syncer::Syncer;
-use crate::errands::Errands;
+use crate::errands::{Errands, Subjects};
 use crate::inbox::{Inbox, Mail};
 use crate::listener::{self, Admittance, Door, Listener};
 use crate::log;
@@ -48,6 +49,8 @@ pub struct Machine {
     pub shaper: Arc<Shaper>,
     /// What the allocator says, if it says something.
     memory: Option<MemoryGauge>,
+    /// Has the allocator give back what is free, if it can.
+    purge: Option<fn()>,
     /// File descriptors that each node may have.
     descriptors: usize,
     /// Differs between two runs.
@@ -64,6 +67,7 @@ impl Machine {
             clock: Clock::starting_now(),
             shaper: Arc::default(),
             memory: None,
+            purge: None,
             descriptors: descriptors::share_of(nodes),
             boot: (wall_ms() as u32) ^ std::process::id().rotate_left(16),
             boot_id: boot_id(),
@@ -76,6 +80,11 @@ impl Machine {
     /// Its memory is known, and reported by `INFO memory`.
     pub fn with_memory(self, memory: MemoryGauge) -> Machine {
         Machine { memory: Some(memory), ..self }
+    }
+
+    /// Its allocator can be told to give back what is free: `MEMORY PURGE`.
+    pub fn with_purge(self, purge: fn()) -> Machine {
+        Machine { purge: Some(purge), ..self }
     }
 }
 
@@ -123,6 +132,8 @@ pub enum StartError {
         "the settings that peers compare have {bytes} bytes, {SETTINGS_BYTES_MAX} at most: `keyspace N conflicts` lines are too long"
     )]
     Settings { bytes: usize },
+    #[error("cannot open the audit log: {0}")]
+    AuditLog(io::Error),
     #[error(transparent)]
     Descriptors(#[from] TooFew),
     #[error("cannot listen for {whom} on {address}: {error}")]
@@ -141,24 +152,24 @@ pub struct Running {
     cores: Vec<(Arc<Inbox>, JoinHandle<()>)>,
     metrics: Option<MetricsPort>,
     certificates: Option<Certificates>,
+    audit: Option<(AuditLog, Writer)>,
     /// Locked as long as the cores run.
     _directory: Directory,
 }
 
 /// Starts a node.
 pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> {
+    log::set_format(config.log_format);
     let cluster = config.cluster()?;
     config.check_home_datacenters(&cluster)?;
     let maxclients = descriptors::clients_max(machine.descriptors, &cluster, config.maxclients)?;
     let config = &Config { maxclients, ..config.clone() };
-    let settings = settings::settings(config, &cluster);
-    if settings.text().len() > SETTINGS_BYTES_MAX {
-        return Err(StartError::Settings { bytes: settings.text().len() });
-    }
+    let settings = compared(config, &cluster)?;
     let keys = keys(config, &cluster)?;
     let certificates = Certificates::read(config)?;
     let users = users::read(config)?;
     let is_open = users.default_user().is_on() && users.default_user().is_nopass();
+    let audit = AuditLog::start(&config.audit_log).map_err(StartError::AuditLog)?;
     let given = (users, token_keys(config)?);
     let directory = Directory::open(&config.dir, &cluster, &settings)?;
     let mut listener = Some(client_listener(config, certificates.as_ref(), is_open)?);
@@ -170,7 +181,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     let (polls, inboxes) = inboxes(&cluster, machine)?;
     let backups =
         Backups::new(directory.path().into(), lines(&config.effective()), machine.boot_id, inboxes.clone());
-    let errands = Errands::start(config.aclfile.clone(), backups)?;
+    let errands = Errands::start(subjects(config, machine, certificates.clone()), backups)?;
     let mut pumps = Vec::new();
     for (index, poll) in polls.into_iter().enumerate() {
         let core = CoreId(cluster.own_node().first_core + index as u16);
@@ -192,6 +203,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
             )?,
             disk: disk(&directory, name, &inboxes[index])?,
             errands: errands.clone(),
+            audit: audit.as_ref().map(|(audit_log, _)| audit_log.clone()),
             memory: machine.memory.filter(|_| index == 0),
             listener: listener.take(),
             inboxes: inboxes.clone(),
@@ -208,7 +220,22 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     for (pump, inbox) in pumps.into_iter().zip(inboxes) {
         cores.push((inbox, spawn(pump, config.broken)?));
     }
-    Ok(Running { cores, metrics, certificates, _directory: directory })
+    Ok(Running { cores, metrics, certificates, audit, _directory: directory })
+}
+
+/// What peers compare.
+fn compared(config: &Config, cluster: &Cluster) -> Result<Settings, StartError> {
+    let settings = settings::settings(config, cluster);
+    match settings.text().len() {
+        bytes if bytes > SETTINGS_BYTES_MAX => Err(StartError::Settings { bytes }),
+        _ => Ok(settings),
+    }
+}
+
+/// What sessions may have done elsewhere.
+fn subjects(config: &Config, machine: &Machine, certificates: Option<Certificates>) -> Subjects {
+    let (users_file, configuration) = (config.aclfile.clone(), config.file.clone());
+    Subjects { users_file, configuration, certificates, purge: machine.purge }
 }
 
 /// For each core what it waits with, and what others send to.
@@ -412,7 +439,9 @@ fn node_config(
         users,
         token_keys,
         has_users_file: config.aclfile.is_some(),
+        audits: config.audit_log != AuditTarget::No,
         maxmemory_policy: config.maxmemory_policy.clone(),
+        first_core: CoreId(cluster.own_node().first_core),
         node_cores: cluster.own_node().cores,
         maxmemory: config.maxmemory.div_ceil(u64::from(cluster.own_node().cores)),
         replication_backlog_max: config.replication_backlog_max,
@@ -482,8 +511,10 @@ impl Running {
         }
     }
 
-    /// Reads the certificates again, for connections that are made from now on. After an error the earlier ones stay.
-    pub fn read_certificates_again(&self) {
+    /// Opens the audit log anew, and reads the certificates again, for connections that are made from now on. After an
+    /// error what was there before stays.
+    pub fn read_again(&self) {
+        self.audit.iter().for_each(|(audit_log, _)| audit_log.open_again());
         match self.certificates.as_ref().map(Certificates::read_again) {
             None => log::notice("SIGHUP: there are no certificates to read again"),
             Some(Ok(())) => log::notice("the certificates were read again; new connections use them"),
@@ -508,15 +539,19 @@ impl Running {
     /// Waits until every core has stopped. False if one did not within the bound.
     pub fn join(self) -> bool {
         let until = Instant::now() + Duration::from_millis(STOP_MS_MAX);
-        for (_, thread) in self.cores {
-            while !thread.is_finished() {
+        let wait_for = |is_finished: &dyn Fn() -> bool| {
+            while !is_finished() {
                 if Instant::now() > until {
                     return false;
                 }
                 thread::sleep(Duration::from_millis(5));
             }
-        }
-        true
+            true
+        };
+        let has_stopped = self.cores.iter().all(|(_, thread)| wait_for(&|| thread.is_finished()));
+        // The cores have handed over their records, and the thread ends with the last of its senders.
+        let writer = self.audit.map(|(_, writer)| writer);
+        has_stopped && writer.is_none_or(|writer| wait_for(&|| writer.is_finished()))
     }
 }
 

@@ -124,3 +124,6 @@ pub const OBSERVATION_WAIT_MS: u64 = 1_000;
 
 /// Longest line on the admin port and between the processes of a dev cluster.
 pub const ADMIN_LINE_BYTES_MAX: u64 = 4 << 10;
+
+/// Records of operators' commands that may wait for the thread that writes them, a node.
+pub const AUDITS_WAITING_MAX: usize = 4_096;

@@ -7,6 +7,7 @@
 pub mod cluster;
 mod directive;
 mod error;
+pub(crate) mod rewrite;
 mod size;
 mod source;
 mod tls;
@@ -16,10 +17,10 @@ pub use cluster::{Cluster, Datacenter, NodeLine, NodePlace};
 pub use error::{ConfigError, Origin};
 pub use tls::{AuthClients, TlsOptions, TlsVersion};
 
-use crate::log::Level;
+use crate::log::{Format, Level};
 use bytes::Bytes;
-use directive::DIRECTIVES;
 pub(crate) use directive::fsync_name;
+use directive::{DIRECTIVES, PARAMETER};
 use ensue_node::{AppendFsync, BranchingOptions, FirstStart, Handler, Home, Topology, Tuning};
 use ensue_protocol::Promises;
 use ensue_types::{KeyspaceId, Rule, limits};
@@ -93,6 +94,9 @@ pub struct Config {
     pub tcp_keepalive_s: u64,
     pub dir: PathBuf,
     pub loglevel: Level,
+    pub log_format: Format,
+    /// Where commands of operators are recorded.
+    pub audit_log: AuditTarget,
     pub appendfsync: AppendFsync,
     /// What a partition does that starts with an empty directory.
     pub first_start: FirstStart,
@@ -123,10 +127,23 @@ pub struct Config {
     pub homes: Vec<NamedHome>,
     pub home_reads: Vec<KeyspaceId>,
     pub home_wait_ms: u64,
+    /// Parameters of `CONFIG SET` that are no directives, with the values that they begin with.
+    pub parameters: Vec<(&'static str, String)>,
     /// The rule that every core breaks on purpose; none but in a build for that (feature `breakable`).
     pub broken: Option<Rule>,
     /// The file that was read, for `INFO`.
     pub file: Option<PathBuf>,
+}
+
+/// `audit-log`: where commands of operators, and logins that failed, are recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuditTarget {
+    /// Nowhere.
+    No,
+    /// Among the lines of the log, at whatever level.
+    Log,
+    /// In a file of their own.
+    File(PathBuf),
 }
 
 /// `client-output-buffer-limit`: bytes that may wait, and as many for so many seconds; 0 is no limit.
@@ -179,6 +196,8 @@ impl Default for Config {
             tcp_keepalive_s: 300,
             dir: PathBuf::from("./ensue-data"),
             loglevel: Level::Notice,
+            log_format: Format::Text,
+            audit_log: AuditTarget::No,
             appendfsync: AppendFsync::EverySecond,
             first_start: FirstStart::Ask,
             maxmemory: 0,
@@ -197,6 +216,7 @@ impl Default for Config {
             homes: Vec::new(),
             home_reads: Vec::new(),
             home_wait_ms: tuning.home_wait_ms,
+            parameters: Vec::new(),
             broken: None,
             file: None,
         }
@@ -233,6 +253,10 @@ impl Config {
             for setting in layer.iter().filter(|setting| setting.is_for(directive)) {
                 setting.apply(&mut config)?;
             }
+        }
+        // Each line of a parameter replaces that of its name alone.
+        for setting in layers.iter().flatten().filter(|setting| setting.is_for(&PARAMETER)) {
+            setting.apply(&mut config)?;
         }
         config.cluster()?;
         config.check_ports()?;
@@ -320,6 +344,11 @@ impl Config {
         }
     }
 
+    /// Whether new users may use all channels: `acl-pubsub-default`.
+    pub(crate) fn opens_channels(&self) -> bool {
+        self.parameters.iter().any(|(name, value)| *name == "acl-pubsub-default" && value == "allchannels")
+    }
+
     /// Whether a keyspace is one of branches.
     pub(crate) fn has_branches(&self) -> bool {
         let known = |name: &String| ensue_protocol::by_name(name, Default::default());
@@ -344,6 +373,7 @@ impl Config {
                 lines.push((directive.name.to_string(), if hidden { HIDDEN.into() } else { value }));
             }
         }
+        lines.extend(self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         lines
     }
 
@@ -359,7 +389,8 @@ impl Config {
                 None => answers.push((name, value)),
             }
         }
-        answers.extend(COMPATIBLE.iter().map(|&(name, value)| (name.into(), value.into())));
+        let is_free = |(name, _): &&(&str, &str)| self.parameters.iter().all(|(known, _)| known != name);
+        answers.extend(COMPATIBLE.iter().filter(is_free).map(|&(name, value)| (name.into(), value.into())));
         answers.push(("proto-max-bulk-len".into(), limits::BULK_BYTES_MAX.to_string()));
         answers
     }

@@ -1,4 +1,5 @@
-//! What sessions have done elsewhere: passwords compared and hashed, random bytes, the file of users.
+//! What sessions have done elsewhere: passwords compared and hashed, random bytes, files of users, certificates and the
+//! configuration, memory given back.
 //!
 //! One thread a node does one errand after the other, so that passwords never take more than one processor from the
 //! cores. So many may wait; the next one comes back undone, so that who floods a node with wrong passwords fills no
@@ -6,10 +7,12 @@
 
 use crate::backup::Backups;
 use crate::bounds::{BACKUP_READS_WAITING_MAX, ERRANDS_WAITING_MAX};
+use crate::config::rewrite;
 use crate::inbox::{Inbox, Mail};
+use crate::tls::Certificates;
 use crate::{secret, users};
 use bytes::Bytes;
-use ensue_node::{Errand, ErrandDone};
+use ensue_node::{CertificateFiles, Errand, ErrandDone};
 use ensue_types::SessionId;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,11 +38,22 @@ pub(crate) struct Errands {
     backups: SyncSender<Job>,
 }
 
+/// What errands of a node are about.
+#[derive(Debug, Default)]
+pub(crate) struct Subjects {
+    pub(crate) users_file: Option<PathBuf>,
+    /// The configuration file.
+    pub(crate) configuration: Option<PathBuf>,
+    pub(crate) certificates: Option<Certificates>,
+    /// Gives memory that is free back to the machine, where the allocator can be told to.
+    pub(crate) purge: Option<fn()>,
+}
+
 impl Errands {
-    /// Starts the threads of a node, which may have a file of users.
-    pub(crate) fn start(users_file: Option<PathBuf>, backups: Backups) -> io::Result<Errands> {
+    /// Starts the threads of a node.
+    pub(crate) fn start(subjects: Subjects, backups: Backups) -> io::Result<Errands> {
         let (jobs, arriving) = sync_channel(ERRANDS_WAITING_MAX);
-        let run = move || run(&arriving, users_file.as_deref());
+        let run = move || run(&arriving, &subjects);
         thread::Builder::new().name("ensue-errands".into()).spawn(run)?;
         let (reads, arriving) = sync_channel(BACKUP_READS_WAITING_MAX);
         thread::Builder::new().name("ensue-backup".into()).spawn(move || keep(&arriving, backups))?;
@@ -62,10 +76,10 @@ impl Errands {
     }
 }
 
-fn run(jobs: &Receiver<Job>, users_file: Option<&Path>) {
+fn run(jobs: &Receiver<Job>, subjects: &Subjects) {
     while let Ok(Job { inbox, session, number, errand }) = jobs.recv() {
         // Without chance there are no salts: the session answers that it took too long.
-        if let Some(done) = carry_out(errand, users_file) {
+        if let Some(done) = carry_out(errand, subjects) {
             inbox.post(Mail::ErrandDone { session, number, done });
         }
     }
@@ -86,7 +100,7 @@ fn keep(jobs: &Receiver<Job>, mut backups: Backups) {
     }
 }
 
-fn carry_out(errand: Errand, users_file: Option<&Path>) -> Option<ErrandDone> {
+fn carry_out(errand: Errand, subjects: &Subjects) -> Option<ErrandDone> {
     let mut has_chance = true;
     let draw = |bytes: &mut [u8]| {
         for piece in bytes.chunks_mut(32) {
@@ -98,15 +112,32 @@ fn carry_out(errand: Errand, users_file: Option<&Path>) -> Option<ErrandDone> {
     };
     let done = match errand.run(draw) {
         Ok(done) => done,
-        Err(Errand::SaveUsers(text)) => ErrandDone::Saved(saved(users_file, &text)),
-        Err(_) => ErrandDone::Loaded(loaded(users_file)),
+        Err(Errand::SaveUsers(text)) => ErrandDone::Saved(saved(subjects.users_file.as_deref(), &text)),
+        Err(Errand::LoadUsers { opens_channels }) => {
+            ErrandDone::Loaded(loaded(subjects.users_file.as_deref(), opens_channels))
+        }
+        Err(Errand::Certificates(files)) => ErrandDone::Configured(certified(subjects, &files)),
+        Err(Errand::Rewrite { settings, users }) => {
+            let path = subjects.configuration.as_deref();
+            let written = rewrite::rewrite(path, &settings, users.as_deref());
+            ErrandDone::Configured(written.map_err(|error| error.to_string()))
+        }
+        Err(_) => {
+            subjects.purge.iter().for_each(|purge| purge());
+            ErrandDone::Purged
+        }
     };
     has_chance.then_some(done)
 }
 
-fn loaded(path: Option<&Path>) -> Result<Bytes, String> {
+fn certified(subjects: &Subjects, files: &CertificateFiles) -> Result<(), String> {
+    let certificates = subjects.certificates.as_ref().ok_or(NO_TLS)?;
+    certificates.replace(files).map_err(|error| error.to_string())
+}
+
+fn loaded(path: Option<&Path>, opens_channels: bool) -> Result<Bytes, String> {
     let path = path.ok_or(NO_FILE)?;
-    users::load(path).map(|users| users.save().into()).map_err(|error| error.to_string())
+    users::load(path, opens_channels).map(|users| users.save().into()).map_err(|error| error.to_string())
 }
 
 fn saved(path: Option<&Path>, text: &[u8]) -> Result<(), String> {
@@ -116,6 +147,7 @@ fn saved(path: Option<&Path>, text: &[u8]) -> Result<(), String> {
 
 /// How often somebody looks whether a backup is to be let go.
 const BACKUP_LOOK: Duration = Duration::from_secs(10);
+const NO_TLS: &str = "neither `tls-port` nor `tls-cluster` is configured, so there are no certificates";
 const NO_FILE: &str = "there is no file of users";
 
 #[cfg(test)]
@@ -145,10 +177,16 @@ mod tests {
 
     #[test]
     fn errands_are_done_and_what_is_about_a_file_needs_one() {
-        assert!(
-            matches!(carry_out(Errand::Draw(70), None), Some(ErrandDone::Drawn(bytes)) if bytes.len() == 70)
-        );
-        assert!(matches!(carry_out(Errand::LoadUsers, None), Some(ErrandDone::Loaded(Err(_)))));
-        assert!(matches!(carry_out(Errand::SaveUsers(Bytes::new()), None), Some(ErrandDone::Saved(Err(_)))));
+        let done = |errand| carry_out(errand, &Subjects::default()).expect("there is chance");
+        assert!(matches!(done(Errand::Draw(70)), ErrandDone::Drawn(bytes) if bytes.len() == 70));
+        let load = Errand::LoadUsers { opens_channels: false };
+        assert!(matches!(done(load), ErrandDone::Loaded(Err(_))));
+        assert!(matches!(done(Errand::SaveUsers(Bytes::new())), ErrandDone::Saved(Err(_))));
+        let rewrite = Errand::Rewrite { settings: Vec::new(), users: None };
+        let ErrandDone::Configured(Err(why)) = done(rewrite) else { panic!("there is no file") };
+        assert_eq!(why, "The server is running without a config file");
+        let certificates = Errand::Certificates(CertificateFiles::default());
+        assert!(matches!(done(certificates), ErrandDone::Configured(Err(_))));
+        assert!(matches!(done(Errand::Purge), ErrandDone::Purged));
     }
 }

@@ -6,8 +6,9 @@
 //! certificates, which may be read again.
 
 pub mod admin;
-pub mod backup;
-mod bootstrap;
+mod audit;
+mod backup;
+pub mod bootstrap;
 mod bounds;
 mod client;
 mod clients;

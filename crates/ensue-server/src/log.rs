@@ -1,11 +1,12 @@
-//! Lines for the operator, on standard error: time, level, text.
+//! Lines for the operator, on standard error: time, level, text; as text, or as JSON objects.
 //!
 //! One level a process. A line that could repeat without end goes through a [`Throttle`]. It does not write files,
 //! rotate, or buffer: what runs the process does that.
 
 use crate::clock;
-use std::fmt;
-use std::io::Write;
+use serde_json::Value;
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// How much an operator wants to read, in Redis's words.
@@ -34,6 +35,44 @@ impl Level {
     pub fn parse(name: &str) -> Option<Level> {
         Level::ALL.into_iter().find(|level| level.name() == name)
     }
+}
+
+/// How a line is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Time, level and text, with blanks between.
+    #[default]
+    Text,
+    /// An object with `time`, `level` and `message`.
+    Json,
+}
+
+impl Format {
+    pub const ALL: [Format; 2] = [Format::Text, Format::Json];
+
+    /// The word in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Text => "text",
+            Format::Json => "json",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Format> {
+        Format::ALL.into_iter().find(|format| format.name() == name)
+    }
+}
+
+static FORMAT: AtomicU8 = AtomicU8::new(Format::Text as u8);
+
+/// Sets how lines are written, for the whole process.
+pub fn set_format(format: Format) {
+    FORMAT.store(format as u8, Ordering::Relaxed);
+}
+
+/// How lines are written.
+pub(crate) fn format() -> Format {
+    if FORMAT.load(Ordering::Relaxed) == Format::Json as u8 { Format::Json } else { Format::Text }
 }
 
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Notice as u8);
@@ -66,10 +105,40 @@ pub fn debug(text: impl fmt::Display) {
 
 fn write(level: Level, text: impl fmt::Display) {
     if is_on(level) {
+        let line = line(format(), Timestamp(clock::wall_ms()), level, text);
         // A log that cannot be written is no reason to stop serving.
-        let _ =
-            writeln!(std::io::stderr().lock(), "{} {:7} {text}", Timestamp(clock::wall_ms()), level.name());
+        let _ = std::io::stderr().lock().write_all(line.as_bytes());
     }
+}
+
+/// A line with its end.
+fn line(format: Format, time: Timestamp, level: Level, text: impl fmt::Display) -> String {
+    match format {
+        Format::Text => format!("{time} {:7} {text}\n", level.name()),
+        Format::Json => record(format, time, level.name(), [&("message", Value::from(text.to_string()))]),
+    }
+}
+
+/// A line of named values: `name=value` with blanks between, or an object. In both, values are written as JSON, so that
+/// none ends the line.
+pub(crate) fn record<'a>(
+    format: Format,
+    time: Timestamp,
+    level: &str,
+    fields: impl IntoIterator<Item = &'a (&'static str, Value)>,
+) -> String {
+    let (begin, assign, part, end) = match format {
+        Format::Text => (format!("{time} {level:7}"), "=", " ", ""),
+        Format::Json => (format!("{{\"time\":\"{time}\",\"level\":\"{level}\""), "\":", ",\"", "}"),
+    };
+    let mut line = begin;
+    for (name, value) in fields {
+        // Writing to a string cannot fail.
+        let _ = write!(line, "{part}{name}{assign}{value}");
+    }
+    line.push_str(end);
+    line.push('\n');
+    line
 }
 
 /// Milliseconds since 1970, shown as a date and time of day in UTC.

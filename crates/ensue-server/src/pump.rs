@@ -5,6 +5,7 @@
 //! it asks nothing more, then write to the sockets. It decides nothing that a client or a peer could notice, other
 //! than when a bound is reached. A panic here is a broken invariant and ends the process.
 
+use crate::audit::AuditLog;
 use crate::bootstrap::MemoryGauge;
 use crate::bounds::{HOUSEKEEPING_US, ROUNDS_PER_TURN, TURN_US_MAX};
 use crate::clients::{self, Clients, Ready};
@@ -43,6 +44,8 @@ pub(crate) struct Pump {
     pub(crate) peers: Peers,
     pub(crate) disk: Disk,
     pub(crate) errands: Errands,
+    /// Where commands of operators are recorded, if they are.
+    pub(crate) audit: Option<AuditLog>,
     /// On core 0 of a node, if it is known.
     pub(crate) memory: Option<MemoryGauge>,
     /// On core 0 of a node.
@@ -132,6 +135,9 @@ impl Pump {
                 inputs.push_back(Input::MemoryReport(memory()));
                 inputs.extend(cpu::report().map(Input::CpuReport));
             }
+            let audit = self.audit.as_ref().filter(|_| self.index == 0);
+            let lost = audit.map(AuditLog::take_lost).filter(|lost| *lost > 0);
+            inputs.extend(lost.map(Input::AuditLost));
         }
         if self.node.next_timer().is_some_and(|due_us| due_us <= now_us) {
             inputs.push_back(Input::Timer);
@@ -306,6 +312,11 @@ impl Pump {
                 let asked = |(asked, _): &(SessionId, Question)| *asked == session;
                 if let Some(index) = self.state.questions.iter().position(asked) {
                     self.state.questions.swap_remove(index).1.answer(*observation);
+                }
+            }
+            Output::Audit(audit) => {
+                if let Some(audit_log) = &self.audit {
+                    audit_log.record(self.name, audit);
                 }
             }
             Output::Trace(trace) => self.tell(&trace),

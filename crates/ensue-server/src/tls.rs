@@ -8,6 +8,7 @@
 mod names;
 
 use crate::config::{AuthClients, Config, TlsVersion};
+use ensue_node::CertificateFiles;
 pub(crate) use names::{NotNamed, check_datacenters, check_names, server_name};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -39,12 +40,12 @@ pub enum TlsError {
 /// The present certificates of a node, the same for all its cores.
 #[derive(Clone, Debug)]
 pub(crate) struct Certificates {
-    files: Arc<Files>,
-    present: Arc<RwLock<Present>>,
+    /// The files that are used, and what was in them.
+    state: Arc<RwLock<(Files, Present)>>,
 }
 
 /// Where they come from, and what they are for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Files {
     certificate: PathBuf,
     key: PathBuf,
@@ -52,6 +53,7 @@ struct Files {
     clients: AuthClients,
     versions: Vec<&'static SupportedProtocolVersion>,
     for_peers: bool,
+    for_clients: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -72,23 +74,40 @@ impl Certificates {
     pub(crate) fn read(config: &Config) -> Result<Option<Certificates>, TlsError> {
         let Some(files) = Files::of(config)? else { return Ok(None) };
         let present = files.read()?;
-        Ok(Some(Certificates { files: Arc::new(files), present: Arc::new(RwLock::new(present)) }))
+        Ok(Some(Certificates { state: Arc::new(RwLock::new((files, present))) }))
     }
 
     /// Reads the files again. After an error the earlier certificates stay.
     pub(crate) fn read_again(&self) -> Result<(), TlsError> {
-        let present = self.files.read()?;
-        *self.present.write().unwrap_or_else(PoisonError::into_inner) = present;
+        self.replace(&CertificateFiles::default())
+    }
+
+    /// Reads these files, and for what is not named the present ones, and uses them from then on. After an error
+    /// everything stays as it was.
+    pub(crate) fn replace(&self, named: &CertificateFiles) -> Result<(), TlsError> {
+        let mut files = self.state.read().unwrap_or_else(PoisonError::into_inner).0.clone();
+        if let Some(certificate) = &named.certificate {
+            files.certificate = PathBuf::from(certificate);
+        }
+        if let Some(key) = &named.key {
+            files.key = PathBuf::from(key);
+        }
+        if let Some(authorities) = &named.authorities {
+            files.authorities = (!authorities.is_empty()).then(|| PathBuf::from(authorities));
+        }
+        files.check()?;
+        let present = files.read()?;
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = (files, present);
         Ok(())
     }
 
     pub(crate) fn for_clients(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.present.read().unwrap_or_else(PoisonError::into_inner).clients)
+        Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner).1.clients)
     }
 
     /// None where links between peers are not encrypted.
     pub(crate) fn for_peers(&self) -> Option<ForPeers> {
-        self.present.read().unwrap_or_else(PoisonError::into_inner).peers.clone()
+        self.state.read().unwrap_or_else(PoisonError::into_inner).1.peers.clone()
     }
 }
 
@@ -108,13 +127,23 @@ impl Files {
             clients: tls.clients,
             versions: tls.versions.iter().map(supported).collect(),
             for_peers: tls.cluster,
+            for_clients: tls.port != 0,
         };
-        let verifies_clients = tls.port != 0 && tls.clients != AuthClients::No;
-        if files.authorities.is_none() && (tls.cluster || verifies_clients) {
-            let needs = if tls.cluster { needs } else { "tls-auth-clients" };
-            return Err(TlsError::Lacks { needs, lacks: "tls-ca-cert-file" });
-        }
+        files.check()?;
         Ok(Some(files))
+    }
+
+    /// Who verifies others needs authorities.
+    fn check(&self) -> Result<(), TlsError> {
+        let needs = match (self.for_peers, self.for_clients && self.clients != AuthClients::No) {
+            (true, _) => "tls-cluster yes",
+            (false, true) => "tls-auth-clients",
+            (false, false) => return Ok(()),
+        };
+        match self.authorities {
+            Some(_) => Ok(()),
+            None => Err(TlsError::Lacks { needs, lacks: "tls-ca-cert-file" }),
+        }
     }
 
     fn read(&self) -> Result<Present, TlsError> {

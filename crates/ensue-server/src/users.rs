@@ -28,9 +28,11 @@ pub enum UsersError {
 /// The users with which a node starts.
 pub(crate) fn read(config: &Config) -> Result<Users, UsersError> {
     let mut users = Users::new();
+    let opens_channels = config.opens_channels();
+    users.open_channels(opens_channels);
     match (&config.aclfile, &config.users[..]) {
         (Some(_), [_, ..]) => return Err(UsersError::TwoPlaces),
-        (Some(path), []) => return load(path),
+        (Some(path), []) => return load(path, opens_channels),
         (None, lines) => {
             let directives: Vec<(usize, &str)> =
                 lines.iter().enumerate().map(|(index, line)| (index + 1, line.as_str())).collect();
@@ -48,10 +50,11 @@ pub(crate) fn read(config: &Config) -> Result<Users, UsersError> {
     Ok(users)
 }
 
-/// The users of a file.
-pub(crate) fn load(path: &Path) -> Result<Users, UsersError> {
+/// The users of a file, of whom those that do not say which channels they may use may use all, or none.
+pub(crate) fn load(path: &Path, opens_channels: bool) -> Result<Users, UsersError> {
     let text = fs::read(path).map_err(|error| UsersError::File { path: path.into(), error })?;
     let mut users = Users::new();
+    users.open_channels(opens_channels);
     users.load(&path.display().to_string(), &text, &mut Immediate(salts()?))?;
     Ok(users)
 }

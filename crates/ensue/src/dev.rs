@@ -93,7 +93,9 @@ pub(crate) fn run(args: &DevArgs) -> anyhow::Result<ExitCode> {
         println!("\nstopping");
         family.stop()
     } else {
-        let machine = Machine::of_this_process(plan.addresses().len()).with_memory(memory::report);
+        let machine = Machine::of_this_process(plan.addresses().len())
+            .with_memory(memory::report)
+            .with_purge(memory::purge);
         plan.shape(&machine.shaper);
         let mut nodes = Vec::new();
         for datacenter in 0..plan.names().len() {

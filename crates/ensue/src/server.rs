@@ -26,19 +26,23 @@ pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<ExitCode> {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let config = Config::load(args.config.as_deref(), &args.directives, variables)?;
     log::set_level(config.loglevel);
+    log::set_format(config.log_format);
     log::notice(format_args!("ensue {} starts; its configuration:", env!("CARGO_PKG_VERSION")));
     for (name, value) in config.effective() {
         log::notice(format_args!("  {name} {value}"));
     }
     let stopping = Stop::on_signals_but_hangup().context("cannot watch for signals")?;
-    let node = ensue_server::start(&config, &Machine::of_this_process(1).with_memory(memory::report))?;
+    let node = ensue_server::start(
+        &config,
+        &Machine::of_this_process(1).with_memory(memory::report).with_purge(memory::purge),
+    )?;
     if config.port != 0 {
         log::notice(format_args!("clients are served on port {}", config.port));
     }
     if config.tls.port != 0 {
         log::notice(format_args!("clients are served over TLS on port {}", config.tls.port));
     }
-    log::notice(format_args!("stopping: {}", stopping.wait_reading_again(|| node.read_certificates_again())));
+    log::notice(format_args!("stopping: {}", stopping.wait_reading_again(|| node.read_again())));
     let clean = stop(vec![node]);
     Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -46,6 +46,7 @@ const SESSION: Table = Table {
     conductor: Some(Conductor { name: "Turn", fields_max: 2, methods_max: 32 }),
     rows: &[
         ("access", &[]),
+        ("audited", &[]),
         ("channels", &[]),
         ("contexts", &[]),
         ("failure", &[]),
@@ -117,6 +118,7 @@ const SESSION: Table = Table {
             "connection",
             &[
                 "admin",
+                "audited",
                 "causal",
                 "channels",
                 "commands",
@@ -150,6 +152,7 @@ const SESSION: Table = Table {
             &[
                 "access",
                 "admin",
+                "audited",
                 "begin",
                 "causal",
                 "commands",
@@ -190,6 +193,7 @@ const SESSION: Table = Table {
         "Publisher",
         "Reconnected",
         "Running",
+        "Sender",
         "Token",
         // What was counted.
         "Counters",

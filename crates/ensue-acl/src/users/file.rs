@@ -37,6 +37,8 @@ struct Line<'a> {
     file: &'a str,
     number: usize,
     text: &'a [u8],
+    /// A user that is made may use all channels.
+    opens_channels: bool,
 }
 
 impl Users {
@@ -50,7 +52,9 @@ impl Users {
         hasher: &mut dyn Hasher,
     ) -> Result<Vec<Arc<User>>, LoadError> {
         let lines = text.split(|&byte| byte == b'\n').enumerate();
-        self.replace(lines.map(|(index, text)| Line { file, number: index + 1, text }), hasher)
+        let opens_channels = self.opens_channels;
+        let line = |(index, text)| Line { file, number: index + 1, text, opens_channels };
+        self.replace(lines.map(line), hasher)
     }
 
     /// The same with the values of `user` directives of a configuration, each with the number of its line:
@@ -63,7 +67,10 @@ impl Users {
     ) -> Result<Vec<Arc<User>>, LoadError> {
         let lines: Vec<String> = directives.iter().map(|(_, value)| format!("user {value}")).collect();
         let lines = directives.iter().zip(&lines);
-        self.replace(lines.map(|(&(number, _), text)| Line { file, number, text: text.as_bytes() }), hasher)
+        let opens_channels = self.opens_channels;
+        let lines =
+            lines.map(|(&(number, _), text)| Line { file, number, text: text.as_bytes(), opens_channels });
+        self.replace(lines, hasher)
     }
 
     fn replace<'a>(
@@ -106,7 +113,7 @@ impl Users {
 impl User {
     /// The user of a line that [`User::describe`] wrote; nothing if it is none, or holds a password that is not hashed.
     pub fn parse(line: &[u8]) -> Option<User> {
-        let line = Line { file: "", number: 0, text: line };
+        let line = Line { file: "", number: 0, text: line, opens_channels: false };
         line.read(&BTreeMap::new(), &mut Unhashed).ok().flatten()
     }
 }
@@ -114,7 +121,7 @@ impl User {
 impl Line<'_> {
     /// The user of the line, if it is not empty, or what is wrong, each error ending with a blank.
     fn read(&self, loaded: &BTreeMap<Bytes, User>, hasher: &mut dyn Hasher) -> Result<Option<User>, String> {
-        let Line { file, number, text } = *self;
+        let Line { file, number, text, .. } = *self;
         let words: Vec<&[u8]> = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
         let (name, words) = match words.as_slice() {
             [] => return Ok(None),
@@ -136,7 +143,7 @@ impl Line<'_> {
         }
         let rules = join_selectors(words)
             .map_err(|_| format!("{file}:{number}: Unmatched parenthesis in selector definition. "))?;
-        let mut user = User::new(Bytes::copy_from_slice(name));
+        let mut user = User::made(Bytes::copy_from_slice(name), self.opens_channels);
         let errors = self.apply(&mut user, &rules, hasher);
         if errors.is_empty() { Ok(Some(user)) } else { Err(errors) }
     }
@@ -147,7 +154,7 @@ impl Line<'_> {
         let Line { file, number, .. } = *self;
         let (mut errors, mut has_other) = (String::new(), false);
         for rule in rules {
-            match user.apply(rule, hasher) {
+            match user.apply_by_default(rule, self.opens_channels, hasher) {
                 Ok(()) => {}
                 Err(error @ RuleError::Unknown) => {
                     let rule = String::from_utf8_lossy(rule);

@@ -90,6 +90,16 @@ impl Access {
         &self.users
     }
 
+    /// Whether new users and selectors may use all channels.
+    pub(super) fn open_channels(&mut self, opens: bool) {
+        self.users.open_channels(opens);
+    }
+
+    /// Whether users have changed since the start.
+    pub(super) fn has_changed(&self) -> bool {
+        !self.stamps.is_empty() || self.replaced != Stamp::default()
+    }
+
     /// A number that differs after each change.
     pub(super) fn version(&self) -> UserVersion {
         self.users.version()

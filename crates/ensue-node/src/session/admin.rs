@@ -15,6 +15,7 @@ pub(crate) mod handshake;
 pub(crate) mod info;
 pub(crate) mod latency;
 pub(crate) mod login;
+pub(crate) mod memory;
 pub(crate) mod order;
 pub(crate) mod slots;
 mod tracking;

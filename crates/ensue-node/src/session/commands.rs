@@ -16,7 +16,7 @@ use super::failure::Reason;
 use super::step::Step;
 use batch::Batch;
 use blocked::Blocked;
-use ensue_types::{LogicalTime, PartitionId};
+use ensue_types::{Args, LogicalTime, PartitionId, Reply};
 use ensue_wire::Message;
 use parallel::Parallel;
 use queue::Queue;
@@ -64,10 +64,18 @@ impl Exchange {
         }
     }
 
-    /// Ends what waits, as its own time does, or with an error; false if nothing waits.
-    pub(crate) fn unblock(&mut self, cx: &mut Cx<'_>, with_error: bool) -> bool {
+    /// The command that waits for somebody else, if one does.
+    pub(crate) fn waiting(&self) -> Option<&Args> {
         match self {
-            Exchange::Blocked(blocked) => blocked.unblock(cx, with_error),
+            Exchange::Blocked(blocked) => blocked.waiting(),
+            _ => None,
+        }
+    }
+
+    /// Ends what waits, as its own time does, or with an error; false if nothing waits.
+    pub(crate) fn end(&mut self, cx: &mut Cx<'_>, error: Option<Reply>) -> bool {
+        match self {
+            Exchange::Blocked(blocked) => blocked.end(cx, error),
             _ => false,
         }
     }

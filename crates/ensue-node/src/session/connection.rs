@@ -3,6 +3,7 @@
 //! What happens to it is decided in `turn`.
 
 use super::admin::client::{Activity, Client};
+use super::audited::Audited;
 use super::causal::shared::SharedContext;
 use super::channels::{Channels, NAMED};
 use super::commands::queue::Queue;
@@ -78,6 +79,8 @@ pub(super) struct Counted {
     pub(super) subcommand: Option<&'static str>,
     /// Of an EXEC, the commands that it executes.
     pub(super) inner: Vec<&'static CommandSpec>,
+    /// What is to be recorded of it, or of the commands of an EXEC.
+    pub(super) audited: Vec<Audited>,
 }
 
 impl fmt::Debug for Counted {
@@ -88,16 +91,18 @@ impl fmt::Debug for Counted {
 
 impl Counted {
     pub(super) fn new(spec: &'static CommandSpec) -> Counted {
-        Counted { spec, subcommand: None, inner: Vec::new() }
+        Counted { spec, subcommand: None, inner: Vec::new(), audited: Vec::new() }
     }
 
-    pub(super) fn count(self, statistics: &mut Statistics, reply: &Reply) {
+    /// Counts it; what is to be recorded comes back.
+    pub(super) fn count(self, statistics: &mut Statistics, reply: &Reply) -> Vec<Audited> {
         statistics.count(self.spec, self.subcommand, reply.is_error());
         if let Reply::Array(replies) = reply {
             for (spec, reply) in self.inner.iter().zip(replies) {
                 statistics.count(spec, None, reply.is_error());
             }
         }
+        self.audited
     }
 }
 
@@ -239,11 +244,9 @@ impl Parts {
         self.exec.is_some() || !self.queue.is_empty()
     }
 
-    /// A command has its answer. Those of a run are counted by their partition.
-    pub(super) fn count(&mut self, statistics: &mut Statistics, reply: &Reply) {
-        if let Some(counted) = self.counted.pop_front() {
-            counted.count(statistics, reply);
-        }
+    /// A command has its answer: what is to be recorded of it. Those of a run are counted by their partition.
+    pub(super) fn count(&mut self, statistics: &mut Statistics, reply: &Reply) -> Vec<Audited> {
+        self.counted.pop_front().map_or_else(Vec::new, |counted| counted.count(statistics, reply))
     }
 
     /// Whether others have their turn before it goes on. Nobody gives one to a client that is gone, whose answers go

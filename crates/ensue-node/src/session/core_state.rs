@@ -67,6 +67,8 @@ pub(super) struct CoreState {
     pub(super) slow_log: SlowLog,
     /// Who the users are, and who was refused.
     pub(super) access: Access,
+    /// Records of operators' commands that could not be written, of this node if this is its first core.
+    pub(super) audit_lost: u64,
     /// When commands took long.
     pub(super) latency: Latency,
     /// The parameter above which that is noted.
@@ -167,6 +169,8 @@ impl Messages {
 }
 
 const EVENTS: &str = "notify-keyspace-events";
+/// The parameter that says whether new users may use all channels.
+const CHANNELS: &str = "acl-pubsub-default";
 const SLOWER_THAN: &str = "slowlog-log-slower-than";
 const LATENCY_THRESHOLD: &str = "latency-monitor-threshold";
 
@@ -238,14 +242,19 @@ impl CoreState {
         let mut parameters = Parameters::of_directives(&config.directives);
         if parameters.number("maxmemory") == 0 {
             let all = config.maxmemory.saturating_mul(u64::from(config.node_cores));
-            parameters.set(&[("maxmemory", all.to_string())]);
+            parameters.begin_with("maxmemory", all.to_string());
         }
         CoreState {
             parameters_changed: false,
             tracking: Tracking::default(),
             is_told_changes: false,
             slow_log: SlowLog::default(),
-            access: Access::new(config.users.clone(), config.identity_seed, config.core.0),
+            access: {
+                let mut access = Access::new(config.users.clone(), config.identity_seed, config.core.0);
+                access.open_channels(parameters.value(CHANNELS) == "allchannels");
+                access
+            },
+            audit_lost: 0,
             latency: Latency::default(),
             latency_threshold_ms: parameters.number(LATENCY_THRESHOLD),
             slower_than_us: parameters.number(SLOWER_THAN),
@@ -383,6 +392,7 @@ impl CoreState {
         self.parameters.set(settings);
         self.slower_than_us = self.parameters.number(SLOWER_THAN);
         self.latency_threshold_ms = self.parameters.number(LATENCY_THRESHOLD);
+        self.access.open_channels(self.parameters.value(CHANNELS) == "allchannels");
         self.parameters_changed = true;
         let pushes = self.tracking.limit(self.tracked_keys_max());
         self.push_all(pushes);

@@ -1,6 +1,7 @@
 //! What leaves the sessions of a core. The order is the order of effects.
 
 use crate::Trace;
+use crate::audit::Audit;
 use crate::errand::Errand;
 use crate::observation::Observation;
 use bytes::Bytes;
@@ -41,6 +42,8 @@ pub(crate) enum SessionOutput {
     Openness {
         is_open: bool,
     },
+    /// An operator's command and what came of it.
+    Audit(Box<Audit>),
     /// To a partition or a core of this datacenter.
     Send(Envelope),
     Trace(Trace),

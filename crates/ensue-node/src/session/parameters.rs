@@ -6,10 +6,11 @@
 //! are not in this table are read once, at the start.
 
 use crate::config::POLICIES;
+use crate::errand::Rewritten;
 use bytes::Bytes;
 use ensue_resp::number;
 use ensue_types::Reply;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a value is read.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,8 @@ enum Kind {
     Percentiles,
     /// Seconds and changes, in pairs; nothing is ever saved.
     Saves,
+    /// Anything.
+    Text,
 }
 
 struct Parameter {
@@ -51,8 +54,9 @@ const fn renamed(name: &'static str, alias: &'static str, kind: Kind, default: &
 /// Sizes and counts that are kept and do nothing.
 const COUNT: Kind = Kind::Integer(0, i64::MAX);
 
-static PARAMETERS: [Parameter; 49] = [
+static PARAMETERS: [Parameter; 54] = [
     parameter("active-expire-effort", Kind::Integer(1, 10), "1"),
+    parameter("acl-pubsub-default", Kind::Word(&["allchannels", "resetchannels"]), "resetchannels"),
     parameter("acllog-max-len", COUNT, "128"),
     parameter("activedefrag", Kind::Word(&["no"]), "no"),
     parameter("aof-use-rdb-preamble", Kind::Switch, "yes"),
@@ -93,6 +97,7 @@ static PARAMETERS: [Parameter; 49] = [
     parameter("repl-backlog-size", Kind::Memory, "1048576"),
     parameter("repl-ping-replica-period", Kind::Integer(1, i64::MAX), "10"),
     parameter("repl-timeout", Kind::Integer(1, i64::MAX), "60"),
+    parameter(PASSWORD, Kind::Text, ""),
     parameter("save", Kind::Saves, ""),
     parameter("set-max-intset-entries", COUNT, "512"),
     parameter("set-max-listpack-entries", COUNT, "128"),
@@ -103,10 +108,18 @@ static PARAMETERS: [Parameter; 49] = [
     parameter("stream-node-max-bytes", Kind::Memory, "4096"),
     parameter("stream-node-max-entries", COUNT, "100"),
     parameter("tracking-table-max-keys", Kind::Integer(0, TRACKED_KEYS_MAX), "1000000"),
+    parameter(CERTIFICATE_FILES[0], Kind::Text, ""),
+    parameter(CERTIFICATE_FILES[1], Kind::Text, ""),
+    parameter(CERTIFICATE_FILES[2], Kind::Text, ""),
     renamed("zset-max-listpack-entries", "zset-max-ziplist-entries", COUNT, "128"),
     renamed("zset-max-listpack-value", "zset-max-ziplist-value", Kind::Memory, "64"),
     parameter("lua-enable-deprecated-api", Kind::Switch, "no"),
 ];
+
+/// The password of the user `default`. Its value is never kept here, only whether there is one.
+pub(crate) const PASSWORD: &str = "requirepass";
+/// Files of a node: its certificate, its key, and the authorities that it trusts.
+pub(crate) const CERTIFICATE_FILES: [&str; 3] = ["tls-cert-file", "tls-key-file", "tls-ca-cert-file"];
 
 const SLOW_ENTRIES_MAX: i64 = 100_000;
 const TRACKED_KEYS_MAX: i64 = 10_000_000;
@@ -115,6 +128,8 @@ const TRACKED_KEYS_MAX: i64 = 10_000_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parameters {
     changed: BTreeMap<&'static str, String>,
+    /// Those that were set while the server runs.
+    set: BTreeSet<&'static str>,
 }
 
 /// A checked value and its parameter.
@@ -126,14 +141,31 @@ impl Parameters {
         let mut parameters = Parameters::default();
         for (name, value) in directives {
             if let Some(Ok(value)) = find(name.as_bytes()).map(|found| found.kind.read(value)) {
-                parameters.set(&[(find(name.as_bytes()).map_or("", |found| found.name), value)]);
+                parameters.begin_with(find(name.as_bytes()).map_or("", |found| found.name), value);
             }
         }
         parameters
     }
 
+    /// The server was started with this value.
+    pub(crate) fn begin_with(&mut self, name: &'static str, value: String) {
+        self.changed.insert(name, value);
+    }
+
     pub(crate) fn set(&mut self, settings: &[Setting]) {
+        self.set.extend(settings.iter().map(|(name, _)| *name));
         self.changed.extend(settings.iter().cloned());
+    }
+
+    /// Those that were set while the server runs, for `CONFIG REWRITE`; not the password, which is told by a user.
+    pub(crate) fn rewritten(&self) -> Vec<Rewritten> {
+        let known = PARAMETERS.iter().filter(|one| one.name != PASSWORD && self.set.contains(one.name));
+        let rewritten = |one: &Parameter| {
+            let value = self.value(one.name).to_owned();
+            let is_default = value == one.default;
+            Rewritten { name: one.name, alias: one.alias, value, is_default }
+        };
+        known.map(rewritten).collect()
     }
 
     /// The value of a parameter, as `CONFIG GET` tells it.
@@ -154,6 +186,13 @@ impl Parameters {
             .flat_map(|one| [Some((one.name, one.name)), one.alias.map(|alias| (alias, one.name))]);
         names.flatten().map(|(shown, name)| (shown, self.value(name)))
     }
+}
+
+/// Reads the value of a parameter by its name, or by the one that older versions of Redis had: the present name and the
+/// value as `CONFIG GET` tells it, or what is wrong with it. Nothing if there is no such parameter.
+pub fn read_parameter(name: &str, value: &str) -> Option<Result<(&'static str, String), String>> {
+    let parameter = find(name.as_bytes())?;
+    Some(parameter.kind.read(value).map(|value| (parameter.name, value)))
 }
 
 /// Whether a name is one of a parameter.
@@ -209,6 +248,7 @@ impl Kind {
     /// The value as it is told, or what is wrong with it.
     fn read(self, text: &str) -> Result<String, String> {
         match self {
+            Kind::Text => Ok(text.to_owned()),
             Kind::Switch if text.eq_ignore_ascii_case("yes") || text.eq_ignore_ascii_case("no") => {
                 Ok(text.to_ascii_lowercase())
             }

@@ -61,6 +61,7 @@ struct World {
     kept: Vec<(u64, crate::Errand)>,
     /// Whether the door was opened or closed.
     openness: Vec<bool>,
+    audits: Vec<crate::Audit>,
 }
 
 /// Keyspaces 0 and 1 with causality, keyspace 2 without; partitions 0 and 1 on core 0, 2 and 3 on core 1.
@@ -106,6 +107,7 @@ impl World {
             keeps_errands: false,
             kept: Vec::new(),
             openness: Vec::new(),
+            audits: Vec::new(),
         };
         world.sessions.on_link_up(CoreId(1));
         world.sessions.on_connected(world.now, CLIENT, "10.0.0.1:5000".into(), "10.0.0.2:6379".into());
@@ -139,6 +141,7 @@ impl World {
                 SessionOutput::Observed { session, observation } => {
                     self.observed.push((session, *observation));
                 }
+                SessionOutput::Audit(audit) => self.audits.push(*audit),
                 SessionOutput::Openness { is_open } => self.openness.push(is_open),
                 SessionOutput::Errand { session, number, errand } => {
                     self.errands += 1;

@@ -10,16 +10,18 @@
 //! knows more than one of the parts: it gives each what it owns, and goes on by the `Step` that comes back.
 
 mod held;
+mod record;
 mod server;
 pub(super) mod users;
 
 use super::admin::backup;
 use super::admin::dead::Declaring;
-use super::admin::debug;
+use super::admin::{debug, memory};
 use super::begin;
 use super::causal::merge::TokenMerge;
 use super::causal::{self, shared};
 use super::commands::batch::Run;
+use super::commands::blocked::UNBLOCKED;
 use super::commands::parallel::Parallel;
 use super::commands::rename::Renaming;
 use super::commands::{fan_out, local};
@@ -58,6 +60,8 @@ pub(super) enum Interruption {
     Unpause,
     /// A pop that waits ends as when its time is over, or with an error.
     Unblock { with_error: bool },
+    /// Users have changed: a pop that waits ends if its user may not run it any more.
+    Users,
 }
 
 /// What happens to a session.
@@ -190,9 +194,15 @@ impl<'a> Turn<'a> {
                 true
             }
             (Interruption::Unblock { with_error }, Exchange::Commands(mut exchange)) => {
-                let is_blocked = exchange.unblock(&mut self.cx, with_error);
+                let is_blocked = exchange.end(&mut self.cx, with_error.then_some(UNBLOCKED));
                 self.session.exchange = Exchange::Commands(exchange);
                 is_blocked
+            }
+            (Interruption::Users, Exchange::Commands(mut exchange)) => {
+                let refusal = exchange.waiting().and_then(|args| users::refusal_of_waiting(self, args));
+                let is_refused = refusal.is_some() && exchange.end(&mut self.cx, refusal);
+                self.session.exchange = Exchange::Commands(exchange);
+                is_refused
             }
             (_, exchange) => {
                 self.session.exchange = exchange;
@@ -376,11 +386,12 @@ impl Turn<'_> {
         }
         let to_subscriber = self.session.restricted.then(|| pubsub::command::refusal(spec.name)).flatten();
         if let Some(refusal) = users::refusal(self, spec, &args).or(to_subscriber) {
-            self.cx.core.counters.on_rejected(Some(spec));
+            record::refused(self, spec, &args, &refusal);
             return self.reply(&refusal);
         }
         begin::note(&mut self.cx, &self.session.client, spec, &args);
-        self.session.counted.push_back(Counted { subcommand, ..Counted::new(spec) });
+        let audited = record::entry(self, spec, subcommand, &args);
+        self.session.counted.push_back(Counted { subcommand, audited, ..Counted::new(spec) });
         let args = users::marked(self, spec, args);
         match homes::place(self.cx.core, self.cx.contexts, [(spec, &args)]) {
             Place::Here => {}
@@ -389,6 +400,7 @@ impl Turn<'_> {
         }
         match spec.route {
             Route::Session => self.session_command(spec, &args),
+            Route::Together if memory::is_about_the_process(spec, &args) => self.session_command(spec, &args),
             Route::Owner => self.reply(&local::no_branches(&self.cx)),
             Route::Script if self.cx.protocol().needs().branches => {
                 self.reply(&local::no_scripts(&self.cx));
@@ -476,9 +488,8 @@ impl Turn<'_> {
             InMulti::Exec(exec) => {
                 let now = self.cx.now;
                 let multi = self.session.multi.take().unwrap_or_default();
-                self.session
-                    .counted
-                    .extend(spec.map(|spec| Counted { inner: multi.specs(), ..Counted::new(spec) }));
+                let counted = spec.map(|spec| record::exec(self, spec, &multi));
+                self.session.counted.extend(counted);
                 let check = match self.session.watched.take_check(&self.cx) {
                     Ok(check) => check,
                     Err(refusal) => return self.reply(&refusal),
@@ -518,8 +529,8 @@ impl Turn<'_> {
             "select" => local::select(cx.contexts, args),
             "causal" => return causal_command(self, args),
             "acl" => return users::acl_command(self, args),
-            "client" | "cluster" | "config" | "debug" | "function" | "info" | "latency" | "monitor"
-            | "script" | "slowlog" => {
+            "client" | "cluster" | "config" | "debug" | "function" | "info" | "latency" | "memory"
+            | "monitor" | "script" | "slowlog" => {
                 return server::server_command(self, spec.name, args);
             }
             "wait" => {
@@ -596,7 +607,7 @@ impl Turn<'_> {
                 let session = &mut *self.session;
                 session.restrict(pubsub::command::is_subscribed(&self.cx));
                 session.replies.push_frames(session.client.version(), &frames);
-                session.count(&mut self.cx.core.counters.statistics, &Reply::OK);
+                record::count(self, &Reply::OK);
             }
             Step::Published(reply, own) => {
                 self.reply(&reply);
@@ -694,7 +705,7 @@ impl Turn<'_> {
         }
         for reply in replies {
             self.cx.core.counters.on_reply(reply);
-            self.session.count(&mut self.cx.core.counters.statistics, reply);
+            record::count(self, reply);
         }
         // Those that were put back into the queue are counted when they are executed.
         self.session.counted.clear();
@@ -708,7 +719,7 @@ impl Turn<'_> {
             return exec.put(reply.clone());
         }
         self.cx.core.counters.on_reply(reply);
-        self.session.count(&mut self.cx.core.counters.statistics, reply);
+        record::count(self, reply);
         self.session.replies.push(self.session.client.version(), reply);
     }
 

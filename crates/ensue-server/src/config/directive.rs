@@ -1,9 +1,9 @@
 //! The directives, one row each: how a value is read, and how it is shown.
 
 use super::cluster::NodeLine;
-use super::{AuthClients, Config, NamedHandler, NamedHome, OutputLimit, TlsVersion, size};
+use super::{AuditTarget, AuthClients, Config, NamedHandler, NamedHome, OutputLimit, TlsVersion, size};
 use crate::bounds::CORES_MAX;
-use crate::log::{self, Level};
+use crate::log::{self, Format, Level};
 use ensue_node::{AppendFsync, Collection, FirstStart, Handler, LuaHandler};
 use ensue_store::fold::{self, Fold};
 use ensue_types::{KeyspaceId, limits};
@@ -49,9 +49,26 @@ const fn lines(name: &'static str, set: Set, show: Show) -> Directive {
     Directive { name, kind: Kind::Lines, secret: false, set, show }
 }
 
-/// The directive of this name.
+/// The directive of this name, or the one of all parameters, whose words begin with the name then.
 pub(super) fn by_name(name: &str) -> Option<&'static Directive> {
-    DIRECTIVES.iter().find(|directive| directive.name == name)
+    let parameter = || ensue_node::read_parameter(name, "").map(|_| &PARAMETER);
+    DIRECTIVES.iter().find(|directive| directive.name == name).or_else(parameter)
+}
+
+/// A parameter of `CONFIG SET` that is no directive, with the value that it begins with.
+pub(super) static PARAMETER: Directive = words("parameter", set_parameter, |_| Vec::new());
+
+fn set_parameter(config: &mut Config, words: &[String]) -> Result<(), String> {
+    let (name, value) = (&words[0], words[1..].join(" "));
+    if words.len() == 1 {
+        return Err(format!("a value of `{name}` is missing"));
+    }
+    let read =
+        ensue_node::read_parameter(name, &value).unwrap_or_else(|| Err("there is none of this name".into()));
+    let (name, value) = read.map_err(|why| format!("`{name}`: {why}"))?;
+    config.parameters.retain(|(known, _)| *known != name);
+    config.parameters.push((name, value));
+    Ok(())
 }
 
 pub(super) static DIRECTIVES: &[Directive] = &[
@@ -148,6 +165,12 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     ),
     word("dir", |c, v| filled(&v[0]).map(|d| c.dir = PathBuf::from(d)), |c| one(c.dir.display())),
     word("loglevel", set_loglevel, |c| one(c.loglevel.name())),
+    word("log-format", set_log_format, |c| one(c.log_format.name())),
+    word("audit-log", set_audit_log, |c| match &c.audit_log {
+        AuditTarget::No => one("no"),
+        AuditTarget::Log => one("log"),
+        AuditTarget::File(path) => one(path.display()),
+    }),
     word("appendfsync", set_appendfsync, |c| one(fsync_name(c.appendfsync))),
     word("first-start", set_first_start, |c| one(first_start_name(c.first_start))),
     word("maxmemory", |c, v| size::parse(&v[0]).map(|n| c.maxmemory = n), |c| one(c.maxmemory)),
@@ -341,6 +364,21 @@ fn set_debug(config: &mut Config, words: &[String]) -> Result<(), String> {
 fn set_loglevel(config: &mut Config, words: &[String]) -> Result<(), String> {
     let level = Level::parse(&words[0]).ok_or("one of debug, verbose, notice, warning")?;
     config.loglevel = level;
+    Ok(())
+}
+
+fn set_log_format(config: &mut Config, words: &[String]) -> Result<(), String> {
+    config.log_format = Format::parse(&words[0]).ok_or("one of text, json")?;
+    Ok(())
+}
+
+fn set_audit_log(config: &mut Config, words: &[String]) -> Result<(), String> {
+    config.audit_log = match words[0].as_str() {
+        "no" => AuditTarget::No,
+        "log" => AuditTarget::Log,
+        "" => return Err("`no`, `log` or a file".into()),
+        file => AuditTarget::File(PathBuf::from(file)),
+    };
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 //! A variable that begins with `ENSUE_` but names no directive is not refused: platforms put variables of their own
 //! beside ours (a service named `ensue` in Kubernetes makes `ENSUE_SERVICE_HOST`). It is told to the operator.
 
-use super::directive::{self, Directive, Kind};
+use super::directive::{self, Directive, Kind, PARAMETER};
 use super::error::{ConfigError, Origin};
 use super::{Config, words};
 use crate::bounds::{CONFIG_BYTES_MAX, INCLUDE_DEPTH_MAX};
@@ -27,6 +27,13 @@ pub(super) struct Flags {
 }
 
 impl Setting {
+    fn new(directive: &'static Directive, name: &str, mut words: Vec<String>, origin: Origin) -> Setting {
+        if directive.name == PARAMETER.name {
+            words.insert(0, name.to_owned());
+        }
+        Setting { directive, words, origin }
+    }
+
     pub(super) fn is_for(&self, directive: &Directive) -> bool {
         self.directive.name == directive.name
     }
@@ -79,7 +86,7 @@ fn read_file(path: &Path, depth: usize, settings: &mut Vec<Setting>) -> Result<(
             continue;
         }
         let directive = find(&name, &origin)?;
-        settings.push(Setting { directive, words, origin });
+        settings.push(Setting::new(directive, &name, words, origin));
     }
     Ok(())
 }
@@ -98,7 +105,10 @@ pub(super) fn from_variables(
         let origin = Origin::Variable(variable);
         match directive.kind {
             Kind::Word => settings.push(Setting { directive, words: vec![value], origin }),
-            Kind::Words => settings.push(Setting { directive, words: split(&value, &origin)?, origin }),
+            Kind::Words => {
+                let words = split(&value, &origin)?;
+                settings.push(Setting::new(directive, &name, words, origin));
+            }
             Kind::Lines => {
                 for line in value.split(';').filter(|line| !line.trim().is_empty()) {
                     let words = split(line, &origin)?;
@@ -135,7 +145,7 @@ pub(super) fn from_flags(arguments: &[String]) -> Result<Flags, ConfigError> {
             (Kind::Words | Kind::Lines, [line]) => split(line, &origin)?,
             _ => values,
         };
-        flags.settings.push(Setting { directive, words, origin });
+        flags.settings.push(Setting::new(directive, name, words, origin));
     }
     Ok(flags)
 }

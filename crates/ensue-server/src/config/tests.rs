@@ -304,3 +304,34 @@ fn a_lua_handler_that_is_none_is_refused_with_its_place_and_what_refutes_it() {
     let long = Given::handler("here", "a.lua", &"-".repeat(70_000)).error();
     assert!(long.ends_with("it is longer than 65536 bytes"), "{long}");
 }
+
+#[test]
+fn what_can_be_set_while_the_server_runs_may_stand_in_a_file() {
+    let given = Given::file(
+        "slowlog-log-slower-than 5\nnotify-keyspace-events KEA\nzset-max-ziplist-value 9\nhz 20\nhz 30\n\
+         acl-pubsub-default allchannels\n",
+    );
+    let config = given.flags(&["--slowlog-log-slower-than", "7"]).variable("ENSUE_HZ", "40").load().unwrap();
+    let directives = config.directives();
+    let values = |name: &str| -> Vec<&str> {
+        directives.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str()).collect()
+    };
+    assert_eq!(values("slowlog-log-slower-than"), ["7"]);
+    assert_eq!(values("notify-keyspace-events"), ["AKE"]);
+    assert_eq!(values("zset-max-listpack-value"), ["9"]);
+    assert_eq!(values("hz"), ["40"]);
+    assert!(config.opens_channels());
+    let wrong = "ensue.conf:1: 'parameter': `hz`: argument couldn't be parsed into an integer";
+    assert_eq!(Given::file("hz many\n").error(), wrong);
+    assert_eq!(Given::file("hz\n").error(), "ensue.conf:1: 'parameter': a value of `hz` is missing");
+    assert_eq!(Given::file("hzz 1\n").error(), "ensue.conf:1: unknown directive 'hzz'");
+}
+
+#[test]
+fn where_what_operators_do_is_recorded() {
+    let recorded = |text: &str| Given::file(text).load().unwrap().audit_log;
+    assert_eq!(recorded(""), AuditTarget::No);
+    assert_eq!(recorded("audit-log log\n"), AuditTarget::Log);
+    assert_eq!(recorded("audit-log /var/log/a\n"), AuditTarget::File("/var/log/a".into()));
+    assert_eq!(Given::file("log-format xml\n").error(), "ensue.conf:1: 'log-format': one of text, json");
+}

@@ -20,3 +20,15 @@ fn a_throttle_counts_what_it_holds_back() {
     throttle.warning(1_000_000, "third");
     assert_eq!(throttle.held_back, 0);
 }
+
+#[test]
+fn a_line_is_text_or_an_object() {
+    assert_eq!(
+        line(Format::Text, Timestamp(0), Level::Notice, "a b"),
+        "1970-01-01T00:00:00.000Z notice  a b\n"
+    );
+    assert_eq!(
+        line(Format::Json, Timestamp(0), Level::Warning, "a \"b\"\nc"),
+        "{\"time\":\"1970-01-01T00:00:00.000Z\",\"level\":\"warning\",\"message\":\"a \\\"b\\\"\\nc\"}\n"
+    );
+}

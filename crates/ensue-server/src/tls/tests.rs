@@ -95,3 +95,23 @@ fn files_that_became_wrong_leave_the_certificates_as_they_were() {
     certificates.read_again().unwrap();
     assert!(!Arc::ptr_eq(&before, &certificates.for_clients()));
 }
+
+#[test]
+fn other_files_are_used_all_or_none() {
+    let (directory, other) = (Temporary::new(), Temporary::new());
+    let certificates = certificates(Authority::new().issue(directory.path(), &["dc1.ensue"]));
+    let before = certificates.for_clients();
+    let new = Authority::new().issue(other.path(), &["dc1.ensue"]);
+    let name = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let half = CertificateFiles { certificate: name(&new.certificate), ..CertificateFiles::default() };
+    assert!(matches!(certificates.replace(&half), Err(TlsError::Pair { .. })));
+    let none = CertificateFiles { authorities: Some(String::new()), ..CertificateFiles::default() };
+    assert!(matches!(certificates.replace(&none), Err(TlsError::Lacks { .. })));
+    // What was refused is not read at the next signal either.
+    certificates.read_again().unwrap();
+    let again = certificates.for_clients();
+    assert!(!Arc::ptr_eq(&before, &again));
+    let pair = CertificateFiles { key: name(&new.key), ..half };
+    certificates.replace(&pair).unwrap();
+    assert!(!Arc::ptr_eq(&again, &certificates.for_clients()));
+}

@@ -202,7 +202,7 @@ impl World {
                     }
                 }
                 // Nobody in this world watches a node but by `INFO`.
-                Output::Observed { .. } | Output::Openness { .. } => {}
+                Output::Observed { .. } | Output::Openness { .. } | Output::Audit(_) => {}
             }
         }
         self.schedule_timer(site);

@@ -29,7 +29,8 @@ pub(crate) fn run_child(args: &ChildArgs) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(args.index < args.dev.datacenters, "there is no datacenter {}", args.index);
     log::set_level(plan.loglevel());
     let stopping = Stop::on_signals().context("cannot watch for signals")?;
-    let machine = Machine::of_this_process(args.dev.nodes.into()).with_memory(memory::report);
+    let machine =
+        Machine::of_this_process(args.dev.nodes.into()).with_memory(memory::report).with_purge(memory::purge);
     plan.shape(&machine.shaper);
     let (names, shaper, request) = (plan.names(), machine.shaper.clone(), stopping.request());
     // The parent writes the present shape of the links first; it must hold before the first link is dialled.

@@ -65,3 +65,27 @@ fn directives() {
         users.load_directives("ensue.conf", &[(7, "foo"), (9, "foo")], &mut Quick).expect_err("twice");
     assert!(error.to_string().starts_with("WARNING: Duplicate user 'foo' found on line 9. "), "{error}");
 }
+
+#[test]
+fn where_channels_are_open_by_default_a_user_may_use_all_that_says_nothing_of_them() {
+    let text =
+        b"user a on +get (+set)\nuser b on resetchannels &x +get\nuser c reset on (resetchannels &y +set)\n";
+    let mut users = Users::new();
+    users.open_channels(true);
+    users.load("users.acl", text, &mut Quick).expect("a right file");
+    let saved = String::from_utf8(users.save()).expect("text");
+    assert_eq!(
+        saved,
+        "user a on sanitize-payload &* -@all +get (&* -@all +set)\n\
+         user b on sanitize-payload resetchannels &x -@all +get\n\
+         user c on sanitize-payload &* -@all (resetchannels &y -@all +set)\n\
+         user default on nopass sanitize-payload ~* &* +@all\n"
+    );
+    // Written down, it is the same whatever the default is.
+    for opens in [false, true] {
+        let mut others = Users::new();
+        others.open_channels(opens);
+        others.load("users.acl", saved.as_bytes(), &mut Quick).expect("a right file");
+        assert_eq!(String::from_utf8(others.save()).expect("text"), saved);
+    }
+}

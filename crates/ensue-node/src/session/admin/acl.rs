@@ -1,6 +1,6 @@
 //! `ACL`. What changes users is an order to all cores of the datacenter; passwords and files are errands before that.
 
-use super::errand::{BUSY, Outcome, Then, Waiting};
+use super::errand::{Outcome, Then, Waiting};
 use super::order;
 use crate::errand::{Errand, ErrandDone};
 use crate::session::cx::Cx;
@@ -33,7 +33,10 @@ pub(crate) fn on_command(cx: &mut Cx<'_>, own: &User, args: &Args) -> Step<Outco
             Err(refusal) => refusal,
         },
         (b"load" | b"save", []) if !cx.core.config.has_users_file => NO_FILE,
-        (b"load", []) => return send_for(cx, Errand::LoadUsers, Then::Load),
+        (b"load", []) => {
+            let opens_channels = cx.core.parameters.value("acl-pubsub-default") == "allchannels";
+            return send_for(cx, Errand::LoadUsers { opens_channels }, Then::Load);
+        }
         (b"save", []) => {
             let text = users.save().into();
             return send_for(cx, Errand::SaveUsers(text), Then::Save);
@@ -49,7 +52,7 @@ pub(crate) fn on_command(cx: &mut Cx<'_>, own: &User, args: &Args) -> Step<Outco
     })
 }
 
-fn send_for(cx: &mut Cx<'_>, errand: Errand, then: Then) -> Step<Outcome> {
+pub(super) fn send_for(cx: &mut Cx<'_>, errand: Errand, then: Then) -> Step<Outcome> {
     Step::Waits(Outcome::Waits(Waiting::begin(cx, errand, then)))
 }
 
@@ -112,7 +115,6 @@ pub(super) fn on_done(cx: &mut Cx<'_>, then: Then, done: ErrandDone) -> Step<Out
         (Then::Load, ErrandDone::Loaded(Err(why))) => Step::answer(failed("loading", &why)),
         (Then::Save, ErrandDone::Saved(Ok(()))) => Step::answer(Reply::OK),
         (Then::Save, ErrandDone::Saved(Err(why))) => Step::answer(failed("saving", &why)),
-        (_, ErrandDone::Busy) => Step::answer(BUSY),
         _ => Step::answer(UNEXPECTED),
     }
 }

@@ -6,6 +6,7 @@
 use super::filter::Filter;
 use super::info::{self, Findings, Metrics};
 use super::latency;
+use super::memory;
 use super::order::Gathering;
 use crate::links::{self, Linked};
 use crate::observation::{self, Observation, Scope};
@@ -26,6 +27,7 @@ pub(crate) enum Purpose {
     ClientList(Filter),
     /// `LATENCY HISTOGRAM` of these commands, in lower case; of all if empty.
     Histogram(Vec<String>),
+    MemoryDoctor,
     /// `CONFIG RESETSTAT`.
     ResetStatistics,
     /// The answer is an output of its own, and no command's.
@@ -76,11 +78,17 @@ impl ClusterQuery {
             _ => 0..topology.datacenters[usize::from(datacenter.0)].cores,
         };
         let mut peers: Vec<Peer> = cores.clone().map(CoreId).map(Peer::Core).collect();
-        if let Purpose::Info(_) | Purpose::Histogram(_) | Purpose::Observation(_) = purpose {
+        let asks_partitions = matches!(
+            purpose,
+            Purpose::Info(_) | Purpose::Histogram(_) | Purpose::MemoryDoctor | Purpose::Observation(_)
+        );
+        if asks_partitions {
             peers.extend(observation::partitions_of(topology, cores).into_iter().map(Peer::Partition));
         }
         let core_query = match &purpose {
-            Purpose::Info(_) | Purpose::Histogram(_) | Purpose::Observation(_) => CoreQuery::Metrics,
+            Purpose::Info(_) | Purpose::Histogram(_) | Purpose::MemoryDoctor | Purpose::Observation(_) => {
+                CoreQuery::Metrics
+            }
             Purpose::ClientList(_) => CoreQuery::ClientList,
             Purpose::ResetStatistics => CoreQuery::ResetStatistics,
             Purpose::Order(words, _) => CoreQuery::Order(words.clone()),
@@ -169,6 +177,10 @@ impl ClusterQuery {
         let ClusterQuery { purpose, mut metrics, silent, texts, partitions, .. } = *self;
         let text = match purpose {
             Purpose::Histogram(names) => return Step::answer(latency::histogram(&metrics, &names)),
+            Purpose::MemoryDoctor => {
+                metrics.insert("silent_peers".to_owned(), silent);
+                memory::advice(&metrics, cx.core.parameters.number("maxmemory"))
+            }
             Purpose::ResetStatistics if silent > 0 => return Step::answer(NOT_RESET),
             Purpose::ResetStatistics => return Step::answer(Reply::OK),
             Purpose::Order(..) if silent > 0 => return Step::answer(NOT_CARRIED_OUT),

@@ -5,6 +5,7 @@ use super::login::Login;
 use crate::errand::{Errand, ErrandDone};
 use crate::session::cx::Cx;
 use crate::session::output::SessionOutput;
+use crate::session::parameters::Setting;
 use crate::session::step::Step;
 use ensue_types::{Args, Reply};
 
@@ -27,6 +28,12 @@ pub(super) enum Then {
     Save,
     /// `CAUSAL BACKUP`.
     Backup,
+    /// `CONFIG SET` of these, some of which name files.
+    Configure(Vec<Setting>),
+    /// `CONFIG REWRITE`.
+    Rewrite,
+    /// `MEMORY PURGE`.
+    Purge,
 }
 
 /// Names it only: passwords do not belong into a log.
@@ -39,6 +46,9 @@ impl std::fmt::Debug for Then {
             Then::Load => "Load",
             Then::Save => "Save",
             Then::Backup => "Backup",
+            Then::Configure(_) => "Configure",
+            Then::Rewrite => "Rewrite",
+            Then::Purge => "Purge",
         })
     }
 }
@@ -80,9 +90,12 @@ impl Waiting {
     }
 
     pub(crate) fn on_done(self, cx: &mut Cx<'_>, done: ErrandDone) -> Step<Outcome> {
-        match self.then {
-            Then::Backup => super::backup::on_done(done),
-            then => super::acl::on_done(cx, then, done),
+        match (self.then, done) {
+            (Then::Backup, done) => super::backup::on_done(done),
+            (_, ErrandDone::Busy) => Step::answer(BUSY),
+            (Then::Purge, _) => Step::answer(Reply::OK),
+            (then @ (Then::Configure(_) | Then::Rewrite), done) => super::config::on_done(cx, then, done),
+            (then, done) => super::acl::on_done(cx, then, done),
         }
     }
 

@@ -74,6 +74,25 @@ pub(crate) fn set(cx: &mut Cx<'_>, settings: Vec<Setting>) -> Step<Box<ClusterQu
     give(cx, "set", words.collect(), Gathering::AllOk)
 }
 
+/// Has the cores of this node set these parameters.
+pub(crate) fn set_of_node(cx: &mut Cx<'_>, settings: Vec<Setting>) -> Step<Box<ClusterQuery>> {
+    let first = Bytes::from(cx.core.config.first_core.0.to_string());
+    let words = settings.into_iter().flat_map(|(name, value)| [Bytes::from(name), Bytes::from(value)]);
+    give(cx, "set-of-node", std::iter::once(first).chain(words).collect(), Gathering::AllOk)
+}
+
+/// Has every core set these parameters, and know what a user is from now on.
+pub(crate) fn set_with_user(
+    cx: &mut Cx<'_>,
+    settings: Vec<Setting>,
+    stamp: Stamp,
+    line: Bytes,
+) -> Step<Box<ClusterQuery>> {
+    let words = settings.into_iter().flat_map(|(name, value)| [Bytes::from(name), Bytes::from(value)]);
+    let user = [stamp.text().into(), line].into_iter();
+    give(cx, "user-and-set", user.chain(words).collect(), Gathering::AllOk)
+}
+
 /// Has every core pause.
 pub(crate) fn pause(cx: &mut Cx<'_>, what: Paused, ms: u64) -> Step<Box<ClusterQuery>> {
     let word: &'static str = if what == Paused::All { "all" } else { "writes" };
@@ -267,6 +286,12 @@ pub(crate) fn carry_out(core: &mut CoreState, now: Now, words: &[Bytes]) -> Resu
                 core.set_parameters(&settings);
             }
         }
+        [name, first, pairs @ ..] if name[..] == b"set-of-node"[..] => {
+            let is_meant = text(first) == core.config.first_core.0.to_string();
+            if let Some(Ok(settings)) = is_meant.then(|| crate::session::parameters::check(pairs, &[])) {
+                core.set_parameters(&settings);
+            }
+        }
         [name, word, ms] if name[..] == b"pause"[..] => {
             let what = if word[..] == b"all"[..] { Paused::All } else { Paused::Writes };
             core.pause.begin(now, what, text(ms).parse().unwrap_or(0));
@@ -280,8 +305,13 @@ pub(crate) fn carry_out(core: &mut CoreState, now: Now, words: &[Bytes]) -> Resu
         [name] if name[..] == b"refusals-reset"[..] => core.access.forget_refusals(),
         [name, stamp, rest @ ..] if name.starts_with(b"user") => {
             let Some(stamp) = Stamp::parse(stamp) else { return Ok(Reply::OK) };
+            if let (b"user-and-set", [_, pairs @ ..]) = (&name[..], rest) {
+                if let Ok(settings) = crate::session::parameters::check(pairs, &[]) {
+                    core.set_parameters(&settings);
+                }
+            }
             core.change_users(|access| match (&name[..], rest) {
-                (b"user-set", [line]) => access.on_user(stamp, line),
+                (b"user-set", [line]) | (b"user-and-set", [line, ..]) => access.on_user(stamp, line),
                 (b"user-delete", names) => access.on_deleted(stamp, names),
                 (b"users-load", [text]) => access.on_loaded(stamp, text),
                 _ => {}

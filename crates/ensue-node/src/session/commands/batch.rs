@@ -242,6 +242,8 @@ fn single_owner(args: &Args, partitions: u16) -> Option<(&'static CommandSpec, P
         return None;
     }
     match spec.route {
+        // Only this subcommand is about a key.
+        Route::Together if spec.name == "memory" && !args[1].eq_ignore_ascii_case(b"usage") => None,
         Route::Owner => Some((spec, PartitionId(0))),
         Route::Script => Some((spec, scripts::owner(args, partitions).ok()?)),
         Route::Key => Some((spec, partition_of(args.get(1)?, partitions))),

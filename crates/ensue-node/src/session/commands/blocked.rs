@@ -5,6 +5,7 @@
 //!   answers the pop: with nothing, or with the element that it had popped already. If the pop is in transit within the
 //!   partition, it is withdrawn again.
 //! - On an answer: the client gets it. If the client has disconnected, the popped element is put back at its place.
+//! - When its user may not run it any more: it is withdrawn, and the answer is the refusal.
 //! - On a broken link: the owner has dropped the pop, or its answer is lost.
 
 use super::Exchange;
@@ -26,10 +27,12 @@ const WITHDRAWALS_MAX: u32 = 10;
 pub(crate) struct Blocked {
     partition: PartitionId,
     pop: WaitingPop,
+    /// The command as its client sent it.
+    args: Args,
     withdrawals: u32,
     is_gone: bool,
-    /// Another client has ended it, and wants it to be an error.
-    ends_with_error: bool,
+    /// It was ended, and answers this error if nothing was popped.
+    ends_with: Option<Reply>,
     /// What was popped is being put back.
     puts_back: bool,
 }
@@ -58,9 +61,10 @@ impl Blocked {
         let blocked = Blocked {
             partition,
             pop: blocking.pop,
+            args: args.clone(),
             withdrawals: 0,
             is_gone: false,
-            ends_with_error: false,
+            ends_with: None,
             puts_back: false,
         };
         blocked.send(cx, 0, cx.contexts.own().clone(), args);
@@ -98,19 +102,25 @@ impl Blocked {
                 self.send(cx, 0, cx.contexts.own().clone(), args);
                 Step::Waits(Exchange::Blocked(self))
             }
-            None if self.ends_with_error && matches!(reply, Reply::Nil | Reply::NilArray) => {
-                Step::complete(UNBLOCKED)
-            }
-            None => Step::complete(reply),
+            None => match self.ends_with {
+                Some(error) if matches!(reply, Reply::Nil | Reply::NilArray) => Step::complete(error),
+                _ => Step::complete(reply),
+            },
         }
     }
 
-    /// Another client ends it: it is withdrawn as when its time is over.
-    pub(crate) fn unblock(&mut self, cx: &mut Cx<'_>, with_error: bool) -> bool {
-        if self.is_gone || self.withdrawals > 0 || self.puts_back {
+    /// The command that waits; nothing if it is about to end.
+    pub(crate) fn waiting(&self) -> Option<&Args> {
+        let ends = self.is_gone || self.withdrawals > 0 || self.puts_back;
+        (!ends).then_some(&self.args)
+    }
+
+    /// Somebody ends it: it is withdrawn as when its time is over, and answers this error if there is one.
+    pub(crate) fn end(&mut self, cx: &mut Cx<'_>, error: Option<Reply>) -> bool {
+        if self.waiting().is_none() {
             return false;
         }
-        self.ends_with_error = with_error;
+        self.ends_with = error;
         self.withdraw(cx);
         true
     }
@@ -174,7 +184,8 @@ impl Blocked {
     }
 }
 
-const UNBLOCKED: Reply = Reply::error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+/// The answer to a command that `CLIENT UNBLOCK` has ended with an error.
+pub(crate) const UNBLOCKED: Reply = Reply::error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
 
 fn push_at(end: End) -> Bytes {
     Bytes::from_static(if end == End::Left { b"lpush" } else { b"rpush" })

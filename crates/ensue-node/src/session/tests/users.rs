@@ -208,3 +208,82 @@ fn too_many_passwords_at_once_are_refused_and_change_nothing() {
     assert_eq!(world.ask("ACL WHOAMI"), "$7|default|");
     assert_eq!(world.ask("ACL GETUSER other"), "$-1|");
 }
+
+fn recorded(world: &mut World) -> Vec<(String, String, crate::AuditOutcome)> {
+    let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
+    let one = |audit: crate::Audit| {
+        assert_eq!((audit.address.as_str(), audit.client), ("10.0.0.1:5000", CLIENT));
+        let words: Vec<String> = audit.words.iter().map(text).collect();
+        (text(&audit.user), words.join(" "), audit.outcome)
+    };
+    std::mem::take(&mut world.audits).into_iter().map(one).collect()
+}
+
+#[test]
+fn commands_of_operators_and_logins_that_fail_are_recorded_with_what_came_of_them() {
+    use crate::AuditOutcome::{Done, Failed, Refused};
+    let mut world = World::with(NodeConfig { audits: true, ..config() });
+    let record = |user: &str, words: &str, outcome| (user.to_owned(), words.to_owned(), outcome);
+    let hash = ensue_acl::Verifier::sha256(b"pw").to_string();
+    order(&mut world, &format!("ACL SETUSER app on #{hash} ~* +@all -@dangerous"), "+OK\r\n");
+    let made = record("default", "ACL SETUSER app on (hidden) ~* +@all -@dangerous", Done);
+    assert_eq!(recorded(&mut world), [made]);
+    world.ask("CONFIG SET maxmemory lots");
+    world.ask("ACL WHOAMI");
+    world.ask("AUTH app wrong");
+    world.ask("AUTH app pw");
+    world.ask("CONFIG GET *");
+    world.send(&["MULTI", "CONFIG GET *", "EXEC"]);
+    let expected = [
+        record("default", "CONFIG SET maxmemory lots", Failed("ERR".into())),
+        record("default", "AUTH app (hidden)", Failed("WRONGPASS".into())),
+        record("app", "CONFIG GET *", Refused),
+        record("app", "CONFIG GET *", Refused),
+    ];
+    assert_eq!(recorded(&mut world), expected);
+    world.ask("AUTH default x");
+    world.send(&["MULTI", "CONFIG GET save", "CONFIG GET", "EXEC"]);
+    let expected =
+        [record("default", "CONFIG GET save", Done), record("default", "CONFIG GET", Failed("ERR".into()))];
+    assert_eq!(recorded(&mut world), expected);
+}
+
+#[test]
+fn nothing_is_recorded_where_nobody_wants_it() {
+    let mut world = World::new();
+    world.ask("CONFIG GET *");
+    assert!(world.audits.is_empty());
+}
+
+#[test]
+fn a_pop_that_waits_ends_when_its_user_may_not_run_it_any_more_and_no_other_does() {
+    let mut world = as_app();
+    let tell = |world: &mut World, line: &str, time: u64| {
+        let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(1) };
+        let to = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+        let words =
+            ["user-set", &format!("{time}-1"), line].map(|word| Bytes::copy_from_slice(word.as_bytes()));
+        let query = ensue_wire::CoreQuery::Order(words.to_vec());
+        let message = Message::CoreQuery { request: RequestId::default(), query };
+        world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });
+        world.drain();
+        world.sent.retain(|sent| !matches!(sent.message, Message::CoreAnswer { .. }));
+    };
+    let key = key(2, 0);
+    world.send(&[&format!("BLPOP {key} 0")]);
+    let pop = world.next();
+    tell(&mut world, "user other on nopass +@all", 9_000_000_000_000);
+    tell(&mut world, "user app on nopass ~k* +blpop", 9_000_000_000_001);
+    assert!(world.sent.is_empty(), "its user may still run it");
+    tell(&mut world, "user app on nopass ~other +blpop", 9_000_000_000_002);
+    assert_eq!(executes(&world.next()), ["causal withdraw"]);
+    assert_eq!(world.received(), "", "something may have been popped for it already");
+    let nothing = Message::Executed {
+        request: request(&pop),
+        context: Context::default(),
+        replies: vec![Reply::NilArray],
+    };
+    world.answer(&pop, 1, nothing);
+    assert_eq!(world.received(), "-NOPERM No permissions to access a key|");
+    assert!(!world.disconnected);
+}

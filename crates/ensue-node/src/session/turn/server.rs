@@ -3,7 +3,7 @@
 use super::Turn;
 use crate::session::admin::debug::Debugged;
 use crate::session::admin::slots::Clustered;
-use crate::session::admin::{client, cluster_query, config, debug, latency, order, slots};
+use crate::session::admin::{client, cluster_query, config, debug, latency, memory, order, slots};
 use crate::session::exchange::{Exchange, Then};
 use crate::session::pause::Paused;
 use crate::session::plan::{Plan, functions, scripts};
@@ -44,6 +44,10 @@ pub(super) fn server_command(turn: &mut Turn<'_>, name: &str, args: &Args) {
         }
         "latency" => {
             let step = latency::on_command(cx, args);
+            return turn.follow(step);
+        }
+        "memory" => {
+            let step = memory::on_command(cx, args);
             return turn.follow(step);
         }
         "monitor" => {

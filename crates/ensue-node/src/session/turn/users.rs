@@ -1,12 +1,13 @@
 //! Who a session's client is, and what it may do.
 
-use super::Turn;
+use super::{Turn, record};
 use crate::errand::ErrandDone;
 use crate::session::access::refused;
 use crate::session::access::scripts::mark;
 use crate::session::admin::handshake::{self, Wish};
 use crate::session::admin::login::{Login, Verdict, WRONG_PASSWORD};
 use crate::session::admin::{acl, errand};
+use crate::session::connection::Life;
 use crate::session::exchange::Exchange;
 use crate::session::transactions::multi::Multi;
 use ensue_acl::Context;
@@ -115,6 +116,16 @@ pub(super) fn refusal(turn: &mut Turn<'_>, spec: &'static CommandSpec, args: &Ar
     Some(reply)
 }
 
+/// The same of a command that waits for somebody else, after users have changed: Redis checks one again when it would
+/// be served.
+pub(super) fn refusal_of_waiting(turn: &mut Turn<'_>, args: &Args) -> Option<Reply> {
+    if turn.session.life != Life::Open || !turn.session.client.look_up_user(&turn.cx.core.access) {
+        return None;
+    }
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name))?;
+    refusal(turn, spec, args)
+}
+
 /// Whether it may, without a note.
 pub(super) fn may(turn: &Turn<'_>, spec: &'static CommandSpec, args: &Args) -> bool {
     let keyspace = turn.cx.keyspace();
@@ -158,7 +169,7 @@ pub(super) fn admit_to_multi(
     let Some(refusal) = (if is_whole { refusal(turn, spec, &args) } else { None }) else {
         return Some(marked(turn, spec, args));
     };
-    turn.cx.core.counters.on_rejected(Some(spec));
+    record::refused(turn, spec, &args, &refusal);
     turn.session.multi.iter_mut().for_each(Multi::fail);
     turn.reply(&refusal);
     None

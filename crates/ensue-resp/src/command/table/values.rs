@@ -23,9 +23,9 @@ pub(super) const ROWS: [CommandSpec; 12] = [
     row("memory", -2, flags(&[Flags::READONLY]), Route::Together)
         .keys(2, 2, 1)
         .listed("server", "4.0.0")
-        .subcommands(&["help", "usage"])
+        .subcommands(&["doctor", "help", "purge", "usage"])
         .says(
-            "The bytes that the store counts for a key.",
+            "The bytes that the store counts for a key, and advice on the memory of the nodes.",
             "Differs between datacenters: each counts what its own memory holds.",
         ),
     row("object", -2, flags(&[Flags::READONLY]), Route::Together)
