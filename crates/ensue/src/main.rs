@@ -13,6 +13,7 @@ mod fsck;
 mod import;
 mod link;
 mod memory;
+mod nodes;
 mod paint;
 mod record;
 mod recover;
@@ -21,6 +22,7 @@ mod server;
 mod sim;
 mod status;
 mod tls;
+mod top;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -42,6 +44,7 @@ enum Command {
     Link(link::LinkArgs),
     Cli(cli::CliArgs),
     Status(status::StatusArgs),
+    Top(top::TopArgs),
     Bench(Box<bench::BenchArgs>),
     Branches(branches::BranchesArgs),
     Sim(sim::SimArgs),
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::Link(args) => link::run(&args),
         Command::Cli(args) => cli::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Branches(args) => branches::run(&args),
         Command::Sim(args) => sim::run(args),

@@ -75,6 +75,7 @@ fn text(args: &DevArgs, plan: &Plan, pids: &[u32], paint: Paint) -> String {
         next.push((format!("kill -9 {pid}"), "dc1 dies, and is started again"));
     }
     next.push((format!("ensue status{port}"), "who lags, by how much"));
+    next.push((format!("ensue top{port}"), "the same, moving"));
     next.push((format!("ensue demo{port}"), "a story told over three datacenters"));
     section("Try next", &next);
     line(format!("\n{}", paint.dim("Ctrl-C stops it; the data stays.")));
