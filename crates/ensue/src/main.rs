@@ -6,12 +6,14 @@ mod certificates;
 mod check;
 mod cli;
 mod compare;
+mod completions;
 mod demo;
 mod dev;
 mod export;
 mod fsck;
 mod import;
 mod link;
+mod man;
 mod memory;
 mod nodes;
 mod paint;
@@ -24,7 +26,7 @@ mod status;
 mod tls;
 mod top;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Ensue: an active-active, geo-replicated data store with causal+ consistency that speaks the Redis protocol
@@ -57,6 +59,8 @@ enum Command {
     Secret(secret::SecretArgs),
     Certificates(certificates::CertificatesArgs),
     Demo(demo::DemoArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -80,6 +84,8 @@ fn main() -> ExitCode {
         Command::Secret(args) => secret::run(&args),
         Command::Certificates(args) => certificates::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Completions(args) => completions::run(&args, Ensue::command()),
+        Command::Man(args) => man::run(&args, Ensue::command()),
     };
     result.unwrap_or_else(|error| {
         eprintln!("ensue: {error:#}");
