@@ -109,13 +109,64 @@ def test_the_unit_is_one(tmp_path):
 def test_what_the_debian_package_takes_is_there():
     folder = ROOT / "crates/ensue"
     package = tomllib.loads((folder / "Cargo.toml").read_text())["package"]["metadata"]["deb"]
-    built = "target/release/ensue"
-    missing = [source for source, *_ in package["assets"] if source != built and not list(folder.glob(source))]
+    sources = [source for source, *_ in package["assets"]]
+    made = [source for source in sources if source.startswith("target/release/")]
+    missing = [source for source in sources if source not in made and not list(folder.glob(source))]
     assert not missing and (folder / package["license-file"][0]).exists() and (folder / package["changelog"]).exists()
+    # The rest is built, or made by what was built.
+    script = (PACKAGING / "deb.sh").read_text()
+    assert 'made="$target/release/ensue-made"' in script and '"$binary" man --out "$made/man"' in script
+    assert '> "$made/completions/$shell"' in script and "for shell in bash zsh fish;" in script
+    shells = [f"target/release/ensue-made/completions/{shell}" for shell in ("bash", "zsh", "fish")]
+    assert made == ["target/release/ensue", "target/release/ensue-made/man/*.1", *shells]
     targets = [f"/{target}" for _, target, _ in package["assets"]]
     assert set(package["conf-files"]) <= set(targets)
     for script in (folder / package["maintainer-scripts"]).iterdir():
         subprocess.run(["sh", "-n", script], check=True, timeout=20)
+
+
+def test_the_manual_has_a_page_for_every_command(tmp_path):
+    done = ensue("man", "--out", tmp_path / "man")
+    assert done.returncode == 0, done.stderr
+    listed = re.search(r"^Commands:\n(.*?)\n\n", ensue("--help").stdout, re.M | re.S)[1]
+    commands = set(re.findall(r"^  (\S+)", listed, re.M)) - {"help"}
+    assert {"server", "dev", "status", "top"} <= commands
+    pages = {path.name for path in (tmp_path / "man").iterdir()}
+    assert {"ensue.1", *(f"ensue-{command}.1" for command in commands)} <= pages
+    assert "ensue-dev-child.1" not in pages
+    if shutil.which("man"):
+        shown = subprocess.run(
+            ["man", "--warnings", "-l", tmp_path / "man/ensue-dev.1"], capture_output=True, text=True, timeout=60,
+            env={**os.environ, "MANPAGER": "cat", "MANWIDTH": "100"},
+        )
+        assert shown.returncode == 0 and "--datacenters" in shown.stdout and not shown.stderr, shown.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_takes_its_completions(tmp_path, shell):
+    done = ensue("completions", shell)
+    assert done.returncode == 0 and not done.stderr
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    script = tmp_path / "script"
+    script.write_text(done.stdout)
+    checked = subprocess.run([shell, "-n", script], capture_output=True, text=True, timeout=60)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_bash_completes_a_command_and_a_value(tmp_path):
+    script = tmp_path / "ensue"
+    script.write_text(ensue("completions", "bash").stdout)
+
+    def completed(*words):
+        line = f'COMP_WORDS=({" ".join(words)}); COMP_CWORD={len(words) - 1}'
+        call = f'source {script}; {line}; _ensue ensue "{words[-1]}" "{words[-2]}"; echo "${{COMPREPLY[@]}}"'
+        done = subprocess.run(["bash", "-c", call], capture_output=True, text=True, timeout=60)
+        return done.stdout.split()
+
+    assert completed("ensue", "sta") == ["status"]
+    assert completed("ensue", "dev", "--appendfsync", "e") == ["everysec"]
+    assert "--datacenters" in completed("ensue", "dev", "--d")
 
 
 def test_the_health_check_of_the_image(ports, tmp_path):

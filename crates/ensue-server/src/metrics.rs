@@ -3,16 +3,21 @@
 //! - On `GET /metrics`: the figures of this node, as OpenMetrics or as the older text.
 //! - On `GET /healthz`: that the process lives. No core is asked.
 //! - On `GET /readyz`: what `ensue_ready` in `INFO` says, and why not.
+//! - On `GET /`: a page for people (`assets`), which draws what `GET /v1/state` says (`state`).
 //! - On `GET /v1/bdbs…`: what clients that fail over by themselves ask (`availability`).
 //!
 //! A thread of its own accepts connections, and each has a thread as long as it lasts: there are few, each has a bound
 //! in bytes and in time, and one request. Whoever is slow or sends nonsense harms only itself. Cores are asked through
 //! an inbox, as other threads ask them, and no more often than `watch` lets.
 
+mod assets;
 mod availability;
+mod buckets;
+mod commands;
 mod families;
 mod http;
 mod page;
+mod state;
 mod watch;
 
 use crate::bounds::{
@@ -44,6 +49,8 @@ struct Site {
     title: Title,
     database: Database,
     watch: Watch,
+    /// When the port began.
+    began: Instant,
     /// Other machines are answered.
     open: bool,
     /// The node lets no client in any more.
@@ -106,6 +113,7 @@ impl MetricsPort {
             title,
             database: database(config, cluster),
             watch: Watch::new(inbox, config.request_timeout_ms),
+            began: Instant::now(),
             open: config.metrics_unauthenticated,
             draining: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -276,8 +284,20 @@ fn answer(site: &Site, request: &Request) -> Vec<u8> {
                 http::encode(http::UNAVAILABLE, http::TEXT, &body)
             }
         },
-        _ => availability::answer(site, request).unwrap_or_else(|| Refusal::NotFound.answer()),
+        "/v1/state" => state(site),
+        path => assets::answer(path)
+            .or_else(|| availability::answer(site, request))
+            .unwrap_or_else(|| Refusal::NotFound.answer()),
     }
+}
+
+fn state(site: &Site) -> Vec<u8> {
+    let Some((at, observation)) = site.watch.observe_at(Scope::Node) else {
+        return http::encode(http::UNAVAILABLE, http::TEXT, SILENT);
+    };
+    let observed_s = at.saturating_duration_since(site.began).as_secs_f64();
+    let state = state::state(&site.title, &observation, observed_s, site.is_draining());
+    http::encode(http::OK, state::JSON, &state.to_string())
 }
 
 fn metrics(site: &Site, request: &Request) -> Vec<u8> {

@@ -7,6 +7,7 @@ mod certificates;
 mod check;
 mod cli;
 mod compare;
+mod completions;
 mod demo;
 mod dev;
 mod export;
@@ -14,7 +15,9 @@ mod fsck;
 mod gateway;
 mod import;
 mod link;
+mod man;
 mod memory;
+mod nodes;
 mod paint;
 mod record;
 mod recover;
@@ -23,8 +26,9 @@ mod server;
 mod sim;
 mod status;
 mod tls;
+mod top;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Ensue: an active-active, geo-replicated data store with causal+ consistency that speaks the Redis protocol
@@ -44,6 +48,7 @@ enum Command {
     Link(link::LinkArgs),
     Cli(cli::CliArgs),
     Status(status::StatusArgs),
+    Top(top::TopArgs),
     Bench(Box<bench::BenchArgs>),
     Branches(branches::BranchesArgs),
     Sim(sim::SimArgs),
@@ -59,6 +64,8 @@ enum Command {
     Secret(secret::SecretArgs),
     Certificates(certificates::CertificatesArgs),
     Demo(demo::DemoArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -69,6 +76,7 @@ fn main() -> ExitCode {
         Command::Link(args) => link::run(&args),
         Command::Cli(args) => cli::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Branches(args) => branches::run(&args),
         Command::Sim(args) => sim::run(args),
@@ -84,6 +92,8 @@ fn main() -> ExitCode {
         Command::Secret(args) => secret::run(&args),
         Command::Certificates(args) => certificates::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Completions(args) => completions::run(&args, Ensue::command()),
+        Command::Man(args) => man::run(&args, Ensue::command()),
     };
     result.unwrap_or_else(|error| {
         eprintln!("ensue: {error:#}");

@@ -2,10 +2,10 @@
 
 mod report;
 
+use crate::nodes;
 use crate::paint::Paint;
 use crate::tls::TlsArgs;
 use ensue_client::{ClientError, Connection, Options, Reply, Tls};
-use ensue_server::admin;
 use report::{Report, Row, Seen};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let (nodes, links) = cluster(args.port);
+    let (nodes, links) = nodes::of_cluster(args.port);
     let tls = args.tls.options()?;
     let mut rows = Vec::new();
     for (name, port) in nodes {
@@ -57,23 +57,6 @@ fn readiness(rows: &[Row]) -> (String, u8) {
     (verdicts.map(|(_, line)| line + "\n").collect(), worst.unwrap_or(1))
 }
 
-/// The nodes and links of the dev cluster; without an admin port the one server at this port.
-fn cluster(port: u16) -> (Vec<(String, u16)>, Vec<String>) {
-    let answer = |line| admin::ask(port, line).ok().and_then(Result::ok).unwrap_or_default();
-    let mut nodes = Vec::new();
-    for node in answer("nodes").split_whitespace() {
-        let parts =
-            node.split_once('=').and_then(|(name, address)| Some((name, address.rsplit_once(':')?.1)));
-        if let Some((name, Ok(port))) = parts.map(|(name, port)| (name, port.parse())) {
-            nodes.push((name.to_string(), port));
-        }
-    }
-    if nodes.is_empty() {
-        nodes.push((String::new(), port));
-    }
-    (nodes, answer("links").split_whitespace().map(String::from).collect())
-}
-
 fn look(args: &StatusArgs, tls: Option<Tls>, port: u16) -> Result<Seen, ClientError> {
     let mut connection = Connection::open(&Options {
         password: args.password.clone(),
@@ -82,7 +65,7 @@ fn look(args: &StatusArgs, tls: Option<Tls>, port: u16) -> Result<Seen, ClientEr
         ..Options::local(port)
     })?;
     let fields = match connection.call(&[b"INFO", b"everything"])? {
-        Reply::Bulk(text) | Reply::Verbatim(text) => fields(&String::from_utf8_lossy(&text)),
+        Reply::Bulk(text) | Reply::Verbatim(text) => nodes::fields(&String::from_utf8_lossy(&text)),
         Reply::Error(words) => return Err(ClientError::Refused(words.into_owned())),
         _ => BTreeMap::new(),
     };
@@ -95,11 +78,4 @@ fn look(args: &StatusArgs, tls: Option<Tls>, port: u16) -> Result<Seen, ClientEr
         other => format!("({other:?})"),
     };
     Ok(Seen { fields, digest })
-}
-
-/// The lines of `INFO`.
-fn fields(text: &str) -> BTreeMap<String, String> {
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let pairs = lines.filter_map(|line| line.trim_end().split_once(':'));
-    pairs.map(|(name, value)| (name.into(), value.into())).collect()
 }

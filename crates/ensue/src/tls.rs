@@ -24,6 +24,12 @@ pub(crate) struct TlsArgs {
 }
 
 impl TlsArgs {
+    /// As where no flag is given.
+    #[cfg(test)]
+    pub(crate) fn none() -> TlsArgs {
+        TlsArgs { tls: false, cacert: None, cert: None, key: None, sni: None }
+    }
+
     /// How to encrypt, or nothing where the connection is not encrypted.
     pub(crate) fn options(&self) -> anyhow::Result<Option<Tls>> {
         if !self.tls {

@@ -159,7 +159,7 @@ fn is_accepted(setting: &Rewritten) -> bool {
     let Some(directive) = DIRECTIVES.iter().find(|directive| directive.name == setting.name) else {
         return true;
     };
-    (directive.set)(&mut Config::default(), &[setting.value.clone()]).is_ok()
+    (directive.set)(&mut Config::default(), std::slice::from_ref(&setting.value)).is_ok()
 }
 
 #[cfg(test)]

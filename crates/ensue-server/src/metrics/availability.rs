@@ -11,6 +11,7 @@
 
 use super::Site;
 use super::http::{self, Request};
+use super::state::JSON;
 use ensue_node::{Observation, Scope};
 use serde_json::{Value, json};
 
@@ -27,7 +28,6 @@ pub(super) struct Database {
 const UID: u64 = 1;
 /// What Redis Enterprise tolerates where nothing is said.
 const TOLERANCE_MS: i64 = 100;
-const JSON: &str = "application/json";
 
 /// The answer to a path of this interface; nothing if it is none.
 pub(super) fn answer(site: &Site, request: &Request) -> Option<Vec<u8>> {

@@ -42,6 +42,27 @@ const fn gauge(from: &'static str, name: &'static str, help: &'static str) -> Ro
     Row { from, name, kind: Kind::Gauge, shown: Shown::Count, help }
 }
 
+impl Shown {
+    /// The suffix that the unit gives a name.
+    pub(super) const fn suffix(self) -> &'static str {
+        match self {
+            Shown::Count => "",
+            Shown::Bytes => "_bytes",
+            Shown::Ms | Shown::Us => "_seconds",
+        }
+    }
+}
+
+impl Kind {
+    /// The suffix that the kind gives a name, after that of the unit.
+    pub(super) const fn suffix(self) -> &'static str {
+        match self {
+            Kind::Counter => "_total",
+            Kind::Gauge => "",
+        }
+    }
+}
+
 impl Row {
     const fn shown(mut self, shown: Shown) -> Row {
         self.shown = shown;

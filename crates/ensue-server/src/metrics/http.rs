@@ -47,7 +47,9 @@ impl Refusal {
                 "only this machine is answered: set 'metrics-unauthenticated yes' where everybody who reaches this \
                  port may read it",
             ),
-            Refusal::NotFound => ("404 Not Found", "there is /metrics, /healthz, /readyz and /v1/bdbs"),
+            Refusal::NotFound => {
+                ("404 Not Found", "there is /, /metrics, /healthz, /readyz, /v1/state and /v1/bdbs")
+            }
             Refusal::Method => ("405 Method Not Allowed", "there is only GET"),
             Refusal::Timeout => ("408 Request Timeout", "the request took too long"),
             Refusal::Body => ("413 Content Too Large", "a request has no body"),
@@ -67,6 +69,12 @@ pub(super) const OK: &str = "200 OK";
 pub(super) const UNAVAILABLE: &str = "503 Service Unavailable";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
+/// What a browser may do with any answer: what comes from this port it may use on a page of this port, and nothing that
+/// stands in an answer is run, guessed to be something else, put into somebody's frame, or told to another site.
+const GUARDS: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
+    img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n\
+    X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n";
+
 /// An answer, which is the last of its connection.
 pub(super) fn encode(status: &str, content_type: &str, body: &str) -> Vec<u8> {
     let mut answer = format!("HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\n");
@@ -75,6 +83,7 @@ pub(super) fn encode(status: &str, content_type: &str, body: &str) -> Vec<u8> {
     }
     // Writing to a string cannot fail.
     let _ = write!(answer, "Content-Length: {}\r\n", body.len());
+    answer.push_str(GUARDS);
     answer.push_str("Cache-Control: no-store\r\nConnection: close\r\n\r\n");
     answer.push_str(body);
     answer.into_bytes()

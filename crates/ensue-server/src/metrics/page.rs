@@ -4,6 +4,8 @@
 //! stand under the datacenter that they are of, and only what this node has itself is on its page, so that pages can be
 //! added up.
 
+use super::buckets::{COMMAND_POWERS, DELAY_POWERS, Powers, buckets};
+use super::commands::{self, Group};
 use super::families::{Kind, LABELLED, Labelled, OF_KEYSPACES, OF_PEERS, PLAIN, Row, Shown};
 use ensue_node::{Observation, ObservedLink};
 use prometheus_client::collector::Collector;
@@ -11,7 +13,6 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -197,7 +198,7 @@ impl Page {
 
     /// Commands by the group of the documentation that they are in.
     fn commands(&self, encoder: &mut DescriptorEncoder<'_>) -> Written {
-        let groups = self.groups();
+        let groups = commands::by_group(&self.observation.metrics);
         let counts: [(&str, &str, Count); 3] = [
             ("commands", "Commands executed", |group| group.calls),
             ("commands_failed", "Commands executed and answered with an error", |group| group.failed),
@@ -224,29 +225,6 @@ impl Page {
         Ok(())
     }
 
-    fn groups(&self) -> BTreeMap<&'static str, Group> {
-        let mut groups: BTreeMap<&'static str, Group> = BTreeMap::new();
-        for (name, &figure) in &self.observation.metrics {
-            let of_command = name.strip_prefix("cmdstat_").or(name.strip_prefix("histogram_"));
-            let Some((command, what)) = of_command.and_then(|rest| rest.rsplit_once(':')) else { continue };
-            let container = command.split('|').next().unwrap_or(command);
-            let known = ensue_resp::lookup(container.as_bytes()).map_or("", |spec| spec.group);
-            let group = groups.entry(if known.is_empty() { "other" } else { known }).or_default();
-            match what {
-                "calls" => group.calls += figure,
-                "failed" => group.failed += figure,
-                "rejected" => group.rejected += figure,
-                "ns" => group.ns += figure,
-                power => {
-                    if let Ok(power) = power.parse() {
-                        *group.by_power.entry(power).or_default() += figure as u64;
-                    }
-                }
-            }
-        }
-        groups
-    }
-
     fn figure(&self, name: &str) -> u64 {
         u64::try_from(self.observation.metric(name)).unwrap_or(0)
     }
@@ -255,39 +233,13 @@ impl Page {
 /// One of the figures of a group.
 type Count = fn(&Group) -> i64;
 
-/// What is counted of the commands of a group.
-#[derive(Clone, Debug, Default)]
-struct Group {
-    calls: i64,
-    failed: i64,
-    rejected: i64,
-    ns: i64,
-    by_power: BTreeMap<usize, u64>,
-}
-
-/// Powers of two of a unit, each of which bounds a bucket; what a node counts above them is in the last one.
-type Powers = std::ops::RangeInclusive<usize>;
-
-/// From 4 µs to 16.8 s, and from 1 ms to 65.5 s.
-const COMMAND_POWERS: Powers = 2..=24;
-const DELAY_POWERS: Powers = 0..=16;
-/// More powers than a node counts.
-const POWERS_MAX: usize = 64;
-
 fn write_histogram(
     encoder: &mut MetricEncoder<'_>,
     (powers, unit_s): (Powers, f64),
     sum_s: f64,
     of_power: impl Fn(usize) -> u64,
 ) -> Written {
-    let mut buckets = Vec::new();
-    let mut next = 0;
-    for power in powers {
-        let count = (next..=power).map(&of_power).sum();
-        buckets.push(((1_u64 << power) as f64 * unit_s, count));
-        next = power + 1;
-    }
-    buckets.push((f64::INFINITY, (next..POWERS_MAX).map(&of_power).sum()));
+    let buckets = buckets(powers, unit_s, of_power);
     let count = buckets.iter().map(|(_, count)| count).sum();
     encoder.encode_histogram::<NoLabelSet>(sum_s, count, &buckets, None)
 }

@@ -83,9 +83,44 @@ fn what_the_core_shows_is_served() {
     assert!(page.contains("\nensue_cells 5\n"), "{page}");
     assert!(get(&port, "/healthz").ends_with("\r\n\r\nalive\n"));
     assert!(get(&port, "/readyz").ends_with("\r\n\r\nready\n"));
-    assert!(get(&port, "/").starts_with("HTTP/1.1 404 Not Found\r\n"));
+    assert!(get(&port, "/nowhere").starts_with("HTTP/1.1 404 Not Found\r\n"));
     let accept = b"GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: application/openmetrics-text\r\n\r\n";
     assert!(exchange(&port, accept).ends_with("# EOF\n"));
+}
+
+#[test]
+fn the_page_for_people_asks_no_core_and_its_figures_are_of_this_node() {
+    let core = Core::start(ready());
+    let port = serve_on(&core, &Config::default());
+    let page = get(&port, "/");
+    assert!(page.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"), "{page}");
+    assert!(get(&port, "/gauges.js").starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/javascript;"));
+    assert_eq!(core.asked.load(Ordering::Relaxed), 0);
+    let answer = get(&port, "/v1/state");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"), "{head}");
+    let state: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!((&state["ready"], &state["figures"]["cells"]), (&true.into(), &5.into()));
+    assert_eq!(core.asked.load(Ordering::Relaxed), 1);
+    port.drain();
+    assert!(get(&port, "/v1/state").contains("\"ready\":false"));
+}
+
+/// However the port answers, a browser that shows it may run nothing of it.
+#[test]
+fn every_answer_has_the_guards_for_browsers() {
+    let core = Core::start(ready());
+    let port = serve_on(&core, &Config::default());
+    let paths = ["/", "/gauges.js", "/v1/state", "/v1/bdbs", "/metrics", "/healthz", "/readyz", "/<script>"];
+    for path in paths {
+        let answer = get(&port, path);
+        let head = answer.split("\r\n\r\n").next().unwrap();
+        let guards = ["Content-Security-Policy: default-src 'none';", "X-Content-Type-Options: nosniff"];
+        for guard in guards {
+            assert!(head.contains(&format!("\r\n{guard}")), "{path}: {head}");
+        }
+        assert!(!head.contains("Access-Control-Allow-Origin"), "{path}: {head}");
+    }
 }
 
 #[test]
@@ -110,6 +145,7 @@ fn a_core_that_is_silent_makes_nobody_wait_for_ever() {
     let port = serve_on(&core, &config);
     let began = Instant::now();
     assert!(get(&port, "/metrics").starts_with("HTTP/1.1 503 "));
+    assert!(get(&port, "/v1/state").starts_with("HTTP/1.1 503 "));
     assert!(get(&port, "/readyz").ends_with("not ready: the first core of this node does not answer\n"));
     assert!(began.elapsed() < Duration::from_secs(10));
     assert!(get(&port, "/healthz").starts_with("HTTP/1.1 200 OK\r\n"));
@@ -121,8 +157,10 @@ fn many_who_ask_at_once_cost_the_core_one_question() {
     let port = serve_on(&core, &Config::default());
     let began = Instant::now();
     thread::scope(|scope| {
-        for _ in 0..METRICS_CONNECTIONS_MAX {
-            scope.spawn(|| get(&port, "/metrics"));
+        for number in 0..METRICS_CONNECTIONS_MAX {
+            let path = ["/metrics", "/v1/state"][number % 2];
+            let port = &port;
+            scope.spawn(move || get(port, path));
         }
     });
     let rounds = 1 + began.elapsed().as_millis() as usize / crate::bounds::OBSERVATION_FRESH_MS as usize;

@@ -44,6 +44,11 @@ impl Watch {
 
     /// What the node shows now, or a moment ago; nothing if its core does not answer.
     pub(super) fn observe(&self, scope: Scope) -> Option<Arc<Observation>> {
+        self.observe_at(scope).map(|(_, observation)| observation)
+    }
+
+    /// The same, with the moment at which it was asked for.
+    pub(super) fn observe_at(&self, scope: Scope) -> Option<(Instant, Arc<Observation>)> {
         let latest = match scope {
             Scope::Node => &self.node,
             Scope::Datacenter => &self.datacenter,
@@ -53,7 +58,7 @@ impl Watch {
         let mut latest: MutexGuard<'_, _> = latest.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, observation)) = &*latest {
             if at.elapsed() < Duration::from_millis(OBSERVATION_FRESH_MS) {
-                return Some(Arc::clone(observation));
+                return Some((*at, Arc::clone(observation)));
             }
         }
         let (answer, answered) = channel();
@@ -62,6 +67,6 @@ impl Watch {
         let patience = self.patience.saturating_sub(asked_at.elapsed());
         let observation = Arc::new(answered.recv_timeout(patience).ok()?);
         *latest = Some((posted_at, Arc::clone(&observation)));
-        Some(observation)
+        Some((posted_at, observation))
     }
 }

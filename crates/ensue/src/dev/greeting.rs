@@ -47,8 +47,10 @@ fn text(args: &DevArgs, plan: &Plan, pids: &[u32], paint: Paint) -> String {
     let ports = (0..u16::from(args.datacenters)).flat_map(|datacenter| {
         (0..args.nodes).map(move |node| plan.metrics_port(datacenter, node)).filter(|port| *port != 0)
     });
-    let metrics: Vec<String> = ports.map(|port| format!("http://127.0.0.1:{port}/metrics")).collect();
-    if !metrics.is_empty() {
+    let pages: Vec<String> = ports.map(|port| format!("http://127.0.0.1:{port}/")).collect();
+    if !pages.is_empty() {
+        line(format!("  in a browser: {}", pages.join(" ")));
+        let metrics: Vec<String> = pages.iter().map(|page| format!("{page}metrics")).collect();
         line(format!("  metrics on {}", metrics.join(" ")));
     }
     let first = args.port;
@@ -73,6 +75,7 @@ fn text(args: &DevArgs, plan: &Plan, pids: &[u32], paint: Paint) -> String {
         next.push((format!("kill -9 {pid}"), "dc1 dies, and is started again"));
     }
     next.push((format!("ensue status{port}"), "who lags, by how much"));
+    next.push((format!("ensue top{port}"), "the same, moving"));
     next.push((format!("ensue demo{port}"), "a story told over three datacenters"));
     section("Try next", &next);
     line(format!("\n{}", paint.dim("Ctrl-C stops it; the data stays.")));
@@ -93,3 +96,6 @@ fn ways_to_talk(args: &DevArgs, plan: &Plan) -> Vec<(String, &'static str)> {
     }
     ways
 }
+
+#[cfg(test)]
+mod tests;

@@ -148,11 +148,7 @@ fn no_name_stands_in_the_tables_twice() {
     let names: Vec<_> = plain.clone().map(|row| (row.name, row.shown)).collect();
     let sources: BTreeSet<_> = plain.map(|row| row.from).collect();
     assert_eq!(sources.len(), names.len());
-    let full = |(name, shown): &(&str, Shown)| match shown {
-        Shown::Count => (*name).to_owned(),
-        Shown::Bytes => format!("{name}_bytes"),
-        Shown::Ms | Shown::Us => format!("{name}_seconds"),
-    };
+    let full = |(name, shown): &(&str, Shown)| format!("{name}{}", shown.suffix());
     let distinct: BTreeSet<_> = names.iter().map(full).collect();
     assert_eq!(distinct.len(), names.len());
 }
