@@ -5,7 +5,7 @@
 use super::Report;
 use super::code::{Source, has_word};
 
-pub const PURE_CRATES: [&str; 10] = [
+pub const PURE_CRATES: [&str; 11] = [
     "ensue-types",
     "ensue-resp",
     "ensue-acl",
@@ -16,6 +16,7 @@ pub const PURE_CRATES: [&str; 10] = [
     "ensue-branch",
     "ensue-script",
     "ensue-node",
+    "ensue-trods",
 ];
 
 const TIME: &str = "time is an argument: take `now: Now`";
