@@ -10,6 +10,7 @@ mod demo;
 mod dev;
 mod export;
 mod fsck;
+mod gateway;
 mod import;
 mod link;
 mod memory;
@@ -54,6 +55,7 @@ enum Command {
     Secret(secret::SecretArgs),
     Certificates(certificates::CertificatesArgs),
     Demo(demo::DemoArgs),
+    Gateway(gateway::GatewayArgs),
 }
 
 fn main() -> ExitCode {
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Command::Secret(args) => secret::run(&args),
         Command::Certificates(args) => certificates::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Gateway(args) => gateway::run(&args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("ensue: {error:#}");
