@@ -155,6 +155,9 @@ impl Connection {
             }
             return;
         }
+        if self.is_past_gap(offset) {
+            return;
+        }
         self.read_chunks(offset, &packet.payload);
         if fin {
             if context.config.rules.hide_resets && self.is_early(offset + length) {
@@ -190,6 +193,13 @@ impl Connection {
     fn pass(&mut self, bytes: &[u8], packet: &Packet, offset: u64, context: &mut Context<'_>) {
         let view = self.mapping.view(offset);
         self.send_client(bytes, packet, packet.clone(), view, context);
+    }
+
+    /// Whether a packet lies after one that was dropped because too many were held. The end of a chunked body is found
+    /// by reading it in order, so such a packet is dropped too, and the server sends both again.
+    fn is_past_gap(&self, offset: u64) -> bool {
+        let Exchange::Answering(answering) = &self.exchange else { return false };
+        answering.chunks.as_ref().is_some_and(|(_, read, _)| offset > *read)
     }
 
     fn read_chunks(&mut self, offset: u64, payload: &[u8]) {
