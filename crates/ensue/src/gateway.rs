@@ -1,11 +1,12 @@
-//! `ensue gateway`: systems that stand before a replicated service. Hands over to the file of the subcommand.
+//! `ensue gateway`: systems that stand before services. Hands over to the file of the subcommand.
 
 mod prophecy;
 mod study;
+mod trods;
 
 use std::process::ExitCode;
 
-/// Systems that stand before a replicated service: simulate them, and study where they help
+/// Systems that stand before unmodified services: simulate them, and study where they help
 #[derive(Debug, clap::Args)]
 pub(crate) struct GatewayArgs {
     #[command(subcommand)]
@@ -23,11 +24,13 @@ enum Command {
 #[derive(Debug, clap::Subcommand)]
 enum Sim {
     Prophecy(prophecy::SimArgs),
+    Trods(trods::SimArgs),
 }
 
 pub(crate) fn run(args: &GatewayArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Sim(Sim::Prophecy(args)) => Ok(prophecy::run(args)),
         Command::Study(args) => study::run(args),
+        Command::Sim(Sim::Trods(args)) => trods::run_sim(args),
     }
 }

@@ -74,6 +74,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["ensue-types", "ensue-resp", "ensue-wire", "ensue-protocol", "ensue-store", "ensue-node"],
     ),
     ("ensue-plot", &[]),
+    ("ensue-trods", &[]),
     ("ensue-load", &["ensue-types", "ensue-resp", "ensue-plot"]),
     ("ensue-bench", &["ensue-types", "ensue-branch", "ensue-plot"]),
     (

@@ -5,7 +5,7 @@
 use super::Report;
 use super::code::{Source, has_word};
 
-pub const PURE_CRATES: [&str; 11] = [
+pub const PURE_CRATES: [&str; 12] = [
     "ensue-types",
     "ensue-resp",
     "ensue-acl",
@@ -17,6 +17,7 @@ pub const PURE_CRATES: [&str; 11] = [
     "ensue-script",
     "ensue-node",
     "ensue-prophecy",
+    "ensue-trods",
 ];
 
 const TIME: &str = "time is an argument: take `now: Now`";

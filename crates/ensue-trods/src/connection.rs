@@ -1,0 +1,265 @@
+//! One connection of a client, as this server's gateway sees it.
+//!
+//! `client` handles packets of the client, `server` those of the local TCP stack, `exchange` what a request and its
+//! response have reached, and `recovery` a connection that began on another server.
+
+mod client;
+mod exchange;
+mod recovery;
+mod server;
+
+use crate::config::Config;
+use crate::isn;
+use crate::limits::{
+    BROKEN_US, IDLE_US_MAX, LINGER_US, OLD_SYN_BYTES_MAX, RECOVERY_US_MAX, SEGMENT_SIZE_DEFAULT,
+};
+use crate::mapping::Mapping;
+use crate::output::{Now, Outbox, Side};
+use crate::packet::{Endpoint, Flags, Options, Packet, Timestamps};
+use crate::record::Path;
+use crate::seq::Seq;
+use crate::stamp::{Clock, Mark, Shift, Stamp, Table};
+use crate::store::{Key, StoreOp, Ticket};
+use exchange::Exchange;
+use recovery::Connecting;
+use std::collections::VecDeque;
+
+/// What an input of a connection may use.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    pub now: Now,
+    pub config: &'a Config,
+    pub out: &'a mut Outbox,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// SYN was seen; the client has acknowledged nothing.
+    Opening,
+    /// The records of the connection are being read, because of this packet.
+    LookingUp { ticket: Ticket, trigger: Packet },
+    /// A connection to the local application is being opened.
+    Connecting(Box<Connecting>),
+    /// Packets flow in both directions.
+    Open,
+    /// The application failed; nothing flows until another server, or this one anew, takes over.
+    Broken,
+    /// To be removed.
+    Over,
+}
+
+#[derive(Debug)]
+pub(crate) struct Connection {
+    key: Key,
+    /// The port of the local address that stands for the client, in a recovered connection.
+    local: Option<u16>,
+    stage: Stage,
+    path: Path,
+    /// Whether both ends use timestamps.
+    stamped: bool,
+    clock: Clock,
+    /// The client's initial sequence number, if its SYN came here.
+    client_first: Option<Seq>,
+    /// Sequence number after all that was passed to the server.
+    client_next: Seq,
+    client_window: u16,
+    client_stamp: u32,
+    /// Sequence numbers of byte 0 of the server's stream, as the client and as the server counts.
+    view_first: Seq,
+    server_first: Seq,
+    /// Whether `view_first` is the one that every server derives.
+    derived: bool,
+    /// Offset in the server's stream after all that it sent, FIN included.
+    server_next: u64,
+    server_fin: Option<u64>,
+    /// Sequence number to which the server acknowledged the client's stream.
+    server_acked: Seq,
+    server_window: u16,
+    /// Offset in the client's stream to which the client acknowledged.
+    acked: u64,
+    /// What the client is not to see acknowledged beyond.
+    floor: Option<Seq>,
+    mapping: Mapping,
+    exchange: Exchange,
+    held: VecDeque<(Vec<u8>, Packet)>,
+    /// The exchange whose record stands in the store.
+    saved: Option<Seq>,
+    client_closed: bool,
+    active: Now,
+}
+
+impl Connection {
+    /// A connection whose first packet is this SYN.
+    pub fn of_syn(key: Key, syn: &Packet, now: Now, config: &Config) -> Self {
+        let options = &syn.options;
+        let mut connection = Self::unknown(key, now);
+        connection.path = Path {
+            segment_size: options.segment_size.unwrap_or(SEGMENT_SIZE_DEFAULT),
+            window_scale: options.window_scale.map(|shift| shift.min(14)),
+            sack: options.sack_permitted,
+        };
+        connection.stamped = options.timestamps.is_some();
+        if config.mode.stamps() && connection.stamped {
+            connection.derived = true;
+            let stamp = Stamp { mark: Mark::Setup, scale: connection.path.window_scale };
+            connection.clock = Clock::Table(Box::new(Table::new(stamp)));
+            let epoch = now.0 / config.epoch_us.max(1);
+            connection.view_first = isn::initial(&config.cluster_key, key.client, key.service, epoch).plus(1);
+        }
+        connection.client_first = Some(syn.seq);
+        connection.client_next = syn.seq.plus(1);
+        connection.exchange = Exchange::idle(connection.client_next);
+        connection
+    }
+
+    /// A connection of which nothing is known: its first packet here is in the middle of it.
+    pub fn unknown(key: Key, now: Now) -> Self {
+        Self {
+            key,
+            local: None,
+            stage: Stage::Opening,
+            path: Path { segment_size: SEGMENT_SIZE_DEFAULT, window_scale: None, sack: false },
+            stamped: false,
+            clock: Clock::Shifted(Shift::default()),
+            client_first: None,
+            client_next: Seq(0),
+            client_window: 0,
+            client_stamp: 0,
+            view_first: Seq(0),
+            server_first: Seq(0),
+            derived: false,
+            server_next: 0,
+            server_fin: None,
+            server_acked: Seq(0),
+            server_window: u16::MAX,
+            acked: 0,
+            floor: None,
+            mapping: Mapping::default(),
+            exchange: Exchange::idle(Seq(0)),
+            held: VecDeque::new(),
+            saved: None,
+            client_closed: false,
+            active: now,
+        }
+    }
+
+    /// The local port of a recovered connection.
+    pub fn local(&self) -> Option<u16> {
+        self.local
+    }
+
+    /// Whether this SYN is a repetition of the connection's own, which is not open yet.
+    pub fn began_with(&self, syn: &Packet) -> bool {
+        self.client_first == Some(syn.seq) && matches!(self.stage, Stage::Opening)
+    }
+
+    /// Whether this SYN is an old copy of the connection's own: a new connection of the same client begins elsewhere
+    /// in the space of sequence numbers.
+    pub fn is_past(&self, syn: &Packet) -> bool {
+        let opened = !matches!(self.stage, Stage::Opening | Stage::LookingUp { .. });
+        opened && (1..=OLD_SYN_BYTES_MAX).contains(&self.client_next.since(syn.seq))
+    }
+
+    pub fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Over)
+    }
+
+    /// Whether the connection has been silent for longer than its stage allows.
+    pub fn is_expired(&self, now: Now) -> bool {
+        let limit = match self.stage {
+            Stage::LookingUp { .. } | Stage::Connecting(_) => RECOVERY_US_MAX,
+            Stage::Broken => BROKEN_US,
+            Stage::Open if self.client_closed && self.is_answered() => LINGER_US,
+            _ => IDLE_US_MAX,
+        };
+        now.0.saturating_sub(self.active.0) > limit
+    }
+
+    /// Ends the connection here: the server's side is reset, and a record that is no longer needed is deleted.
+    pub fn expire(&mut self, context: &mut Context<'_>) {
+        if self.local.is_some() {
+            self.reset_server(context);
+        }
+        // A recovery that came to nothing leaves the record to the server that comes next.
+        if matches!(self.stage, Stage::Open) && self.is_answered() {
+            self.delete_record(context);
+        }
+        self.stage = Stage::Over;
+    }
+
+    fn delete_record(&mut self, context: &mut Context<'_>) {
+        if let Some(exchange) = self.saved.take() {
+            context.out.store(StoreOp::Delete { key: self.key, exchange });
+        }
+    }
+
+    /// Whether the client has all of the last response.
+    fn is_answered(&self) -> bool {
+        matches!(self.exchange, Exchange::Idle(_) | Exchange::Closing)
+    }
+
+    /// The end that stands for the client on this machine.
+    fn near_end(&self, config: &Config) -> Endpoint {
+        match self.local {
+            Some(port) => Endpoint { address: config.local_address, port },
+            None => self.key.client,
+        }
+    }
+
+    /// Sends the server a packet of the gateway's own, in the client's name.
+    fn send_server(&self, seq: Seq, flags: Flags, payload: Vec<u8>, echo: u32, context: &mut Context<'_>) {
+        let mut packet = Packet::acknowledgment(
+            self.near_end(context.config),
+            self.key.service,
+            seq,
+            self.server_ack(self.acked),
+        );
+        packet.flags = flags;
+        packet.window = self.client_window;
+        packet.payload = payload;
+        packet.options.timestamps = self.stamped.then_some(Timestamps { value: self.client_stamp, echo });
+        context.out.send(Side::Server, packet.build());
+    }
+
+    /// The acknowledgment of the server's stream that stands for the client's, never of more than was sent.
+    fn server_ack(&self, view: u64) -> Seq {
+        self.server_first.plus(self.mapping.acknowledged(view).min(self.server_next))
+    }
+
+    /// Resets the connection of the local TCP stack, which the client does not notice.
+    fn reset_server(&self, context: &mut Context<'_>) {
+        let flags = Flags::RST.with(Flags::ACK);
+        self.send_server(self.client_next, flags, Vec::new(), 0, context);
+    }
+
+    /// Acknowledges the client's stream with a packet of the gateway's own.
+    fn acknowledge_client(&mut self, ack: Seq, context: &mut Context<'_>) {
+        let seq = self.view_first.plus(self.acked);
+        let mut packet = Packet::acknowledgment(self.key.service, self.key.client, seq, ack);
+        packet.window = self.server_window;
+        if let Some(value) = self.stamped.then(|| self.clock.repeated()).flatten() {
+            packet.options.timestamps = Some(Timestamps { value, echo: self.client_stamp });
+        }
+        context.out.send(Side::Client, packet.build());
+    }
+
+    /// Follows what every packet of the client says about its side.
+    fn observe_client(&mut self, packet: &Packet) {
+        self.client_window = packet.window;
+        if let Some(stamps) = packet.options.timestamps {
+            self.client_stamp = stamps.value;
+        }
+    }
+}
+
+/// The options of a SYN in the client's name.
+fn syn_options(path: Path, stamp: Option<u32>) -> Options {
+    Options {
+        segment_size: Some(path.segment_size),
+        window_scale: path.window_scale,
+        sack_permitted: path.sack,
+        sacks: Vec::new(),
+        timestamps: stamp.map(|value| Timestamps { value, echo: 0 }),
+        others: Vec::new(),
+    }
+}

@@ -1,0 +1,393 @@
+//! A connection that began on another server: its phase is found, and the local application continues it (III-B).
+
+use super::exchange::{Answering, Exchange, Resuming};
+use super::{Connection, Context, Stage, syn_options};
+use crate::http::{self, Body, ChunkScanner, Head, Response};
+use crate::isn;
+use crate::limits::{
+    BODY_BYTES_MAX, RECORDS_FOUND_MAX, REQUEST_BYTES_MAX, RESPONSE_HEAD_BYTES_MAX, SEGMENT_SIZE_ASSUMED,
+};
+use crate::mapping::{Mapping, Splice};
+use crate::output::Side;
+use crate::packet::{Flags, Packet};
+use crate::record::{Path, Record};
+use crate::seq::Seq;
+use crate::stamp::{Clock, Mark, Shift, Stamp, Table, UNIT_BYTES};
+use crate::store::{StoreOp, StoreOutcome, Ticket};
+
+/// A connection to the local application is being opened.
+#[derive(Debug)]
+pub(super) struct Connecting {
+    /// The packet that began the recovery.
+    pub trigger: Packet,
+    /// Sequence number of the first byte after SYN.
+    first: Seq,
+    /// In the download phase: the request for the rest of the object, and what is known of the exchange.
+    resume: Option<(Vec<u8>, Resuming)>,
+}
+
+/// An exchange whose response the client has in part.
+struct Download {
+    request: Vec<u8>,
+    start: Seq,
+    end: Seq,
+    saved: Option<Response>,
+    head_length: u64,
+    view: u64,
+    close: bool,
+}
+
+impl Connection {
+    /// Begins to continue a connection of which this packet is the first one here.
+    pub fn recover(&mut self, packet: Packet, context: &mut Context<'_>) {
+        self.active = context.now;
+        self.observe_client(&packet);
+        self.client_closed = packet.has(Flags::FIN);
+        let stamps = packet.options.timestamps;
+        self.stamped = stamps.is_some();
+        self.path = Path { segment_size: SEGMENT_SIZE_ASSUMED, window_scale: None, sack: true };
+        match stamps.filter(|_| context.config.mode.stamps()) {
+            Some(stamps) => {
+                let stamp = Stamp::read(stamps.echo);
+                self.path.window_scale = stamp.scale;
+                self.clock = Clock::Table(Box::new(Table::after(stamps.echo, stamp)));
+                self.recover_stamped(packet, stamp.mark, context);
+            }
+            None if context.config.mode.stores() => {
+                self.clock =
+                    Clock::Shifted(stamps.map_or_else(Shift::default, |stamps| Shift::after(stamps.echo)));
+                self.look_up(packet, context);
+            }
+            None => self.give_up(context),
+        }
+    }
+
+    /// The client acknowledged what this server did not send: the connection went on elsewhere and comes back.
+    pub(super) fn migrate(&mut self, packet: Packet, context: &mut Context<'_>) {
+        context.out.counters.came_back += 1;
+        self.restart(packet, context);
+    }
+
+    /// Ends the connection to the local application, and recovers the client's as if it were unknown.
+    pub(super) fn restart(&mut self, packet: Packet, context: &mut Context<'_>) {
+        self.reset_server(context);
+        if let Some(port) = self.local.take() {
+            context.out.release(port);
+        }
+        let fresh = Self::unknown(self.key, context.now);
+        *self = fresh;
+        if packet.has(Flags::ACK) {
+            self.recover(packet, context);
+        } else {
+            self.stage = Stage::Over;
+        }
+    }
+
+    fn look_up(&mut self, trigger: Packet, context: &mut Context<'_>) {
+        let ticket = context.out.store(StoreOp::Get { key: self.key });
+        self.stage = Stage::LookingUp { ticket, trigger };
+    }
+
+    /// The connection cannot be continued: its client will time out, as it would without a gateway.
+    fn give_up(&mut self, context: &mut Context<'_>) {
+        context.out.counters.lost += 1;
+        if self.local.is_some() {
+            self.reset_server(context);
+        }
+        self.stage = Stage::Over;
+    }
+
+    fn recover_stamped(&mut self, packet: Packet, mark: Mark, context: &mut Context<'_>) {
+        let config = context.config;
+        let epoch = context.now.0 / config.epoch_us.max(1);
+        let key = self.key;
+        let isn = isn::of_acknowledgment(&config.cluster_key, key.client, key.service, epoch, packet.ack);
+        match mark {
+            Mark::InStore if config.mode.stores() => self.look_up(packet, context),
+            Mark::InStore | Mark::Unprotected => self.give_up(context),
+            Mark::Setup if packet.ack != isn.plus(1) => self.give_up(context),
+            Mark::Setup => {
+                self.derived = true;
+                self.recover_setup(packet, context);
+            }
+            Mark::Object { units, object } => {
+                self.view_first = isn.plus(1);
+                let view = packet.ack.offset(self.view_first, 0).filter(|view| *view <= 2 * BODY_BYTES_MAX);
+                let (Some(name), Some(view)) = (config.objects.name(object), view) else {
+                    return self.give_up(context);
+                };
+                self.derived = true;
+                let end = packet.payload_end();
+                // Where the request began is not known of a packet without its bytes; one byte of it that stays
+                // unacknowledged makes the client send again.
+                let start = if packet.payload.is_empty() { end.minus(1) } else { packet.seq };
+                let download = Download {
+                    request: http::request_of_object(name),
+                    start,
+                    end,
+                    saved: None,
+                    head_length: u64::from(units) * UNIT_BYTES as u64,
+                    view,
+                    close: true,
+                };
+                self.resume(packet, download, context);
+            }
+        }
+    }
+
+    pub fn on_store(&mut self, ticket: Ticket, outcome: StoreOutcome, context: &mut Context<'_>) {
+        match &self.stage {
+            Stage::LookingUp { ticket: awaited, .. } if *awaited == ticket => {
+                let Stage::LookingUp { trigger, .. } = std::mem::replace(&mut self.stage, Stage::Over) else {
+                    return;
+                };
+                match outcome {
+                    StoreOutcome::Found(records) => self.on_found(&records, trigger, context),
+                    _ => self.give_up(context),
+                }
+            }
+            Stage::Open if matches!(&self.exchange, Exchange::Saving(saving) if saving.ticket == ticket) => {
+                if let Exchange::Saving(saving) = std::mem::replace(&mut self.exchange, Exchange::Unprotected)
+                {
+                    self.on_saved(*saving, outcome, context);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_found(&mut self, records: &[Vec<u8>], packet: Packet, context: &mut Context<'_>) {
+        // The packet may repeat the request before this one, or bring the next one. What is further away belongs to
+        // an older connection between the same ends.
+        let reach = |record: &Record| packet.payload_end().since(record.request_seq);
+        let fits = |record: &Record| {
+            let span = record.request.len() + packet.payload.len() + REQUEST_BYTES_MAX;
+            usize::try_from(reach(record)).is_ok_and(|distance| (1..=span).contains(&distance))
+                && packet.ack.since(record.response_seq) >= 0
+        };
+        let found = records
+            .iter()
+            .take(RECORDS_FOUND_MAX)
+            .filter_map(|bytes| Record::decode(bytes).ok())
+            .filter(fits)
+            .min_by_key(reach);
+        match found {
+            Some(record) => self.recover_record(&record, packet, context),
+            None => self.recover_setup(packet, context),
+        }
+    }
+
+    fn recover_record(&mut self, record: &Record, mut packet: Packet, context: &mut Context<'_>) {
+        let parsed = (
+            http::request(&record.request, REQUEST_BYTES_MAX),
+            http::response(&record.head, RESPONSE_HEAD_BYTES_MAX),
+        );
+        let (Head::Complete(request), Head::Complete(response)) = parsed else {
+            return self.give_up(context);
+        };
+        self.path = record.path;
+        self.view_first = record.response_seq;
+        let view = u64::try_from(packet.ack.since(record.response_seq)).unwrap_or(0);
+        let close = request.close || response.close;
+        let head_length = record.head.len() as u64;
+        if let Body::Length(length) = response.body {
+            let end = head_length + length;
+            if view >= end + u64::from(close) {
+                let fresh = packet.payload_end().since(record.request_end());
+                if !close && fresh > 0 {
+                    // The client asks for the next object; what it repeats of the last request is answered.
+                    let old = usize::try_from(record.request_end().since(packet.seq)).unwrap_or(0);
+                    packet.payload.drain(..old.min(packet.payload.len()));
+                    packet.seq = packet.seq.plus(old as u64);
+                    self.saved = Some(record.request_seq);
+                    return self.recover_setup(packet, context);
+                }
+                self.acked = view;
+                self.client_next = record.request_end();
+                return self.answer_complete(view == end, context);
+            }
+        }
+        self.saved = Some(record.request_seq);
+        let download = Download {
+            request: record.request.clone(),
+            start: record.request_seq,
+            end: record.request_end(),
+            saved: Some(response),
+            head_length,
+            view,
+            close,
+        };
+        self.resume(packet, download, context);
+    }
+
+    /// The client has all of its response: its packet is acknowledged, and its FIN answered.
+    fn answer_complete(&mut self, fin: bool, context: &mut Context<'_>) {
+        context.out.counters.found_complete += 1;
+        if self.local.is_some() {
+            self.reset_server(context);
+        }
+        let seq = self.view_first.plus(self.acked);
+        let ack = self.client_next.plus(u64::from(self.client_closed));
+        let mut packet = Packet::acknowledgment(self.key.service, self.key.client, seq, ack);
+        if fin && self.client_closed {
+            packet.flags = Flags::FIN.with(Flags::ACK);
+        }
+        // Without a server there is no clock; the value after the echo is the newest that the client can know.
+        self.clock.prime(0);
+        if let Some(value) = self.stamped.then(|| self.clock.repeated()).flatten() {
+            packet.options.timestamps = Some(crate::packet::Timestamps { value, echo: self.client_stamp });
+        }
+        context.out.send(Side::Client, packet.build());
+        self.stage = Stage::Over;
+    }
+
+    /// The server's stream ended before the place that the client has reached.
+    pub(super) fn end_discarded(&mut self, context: &mut Context<'_>) {
+        self.answer_complete(false, context);
+    }
+
+    /// The client has nothing of its response: the request, which it sends again, goes to the local application.
+    fn recover_setup(&mut self, packet: Packet, context: &mut Context<'_>) {
+        if matches!(http::request(&packet.payload, REQUEST_BYTES_MAX), Head::Other)
+            || packet.payload.is_empty()
+        {
+            context.out.counters.ignored += 1;
+            self.stage = Stage::Over;
+            return;
+        }
+        context.out.counters.recovered_in_setup += 1;
+        // The timestamp of SYN must not be later than that of the request, which may be older than the first packet.
+        self.observe_client(&packet);
+        self.view_first = packet.ack;
+        self.acked = 0;
+        self.client_next = packet.seq;
+        self.exchange = Exchange::idle(packet.seq);
+        self.connect(packet.seq, packet, None, context);
+    }
+
+    fn resume(&mut self, packet: Packet, download: Download, context: &mut Context<'_>) {
+        let reached = download.view.saturating_sub(download.head_length);
+        let ranged = download
+            .saved
+            .as_ref()
+            .is_none_or(|saved| saved.status == 200 && matches!(saved.body, Body::Length(_)));
+        // One byte too many is asked for, so that a client that lacks only FIN gets it from the server.
+        let wanted = if ranged { reached.saturating_sub(1) } else { 0 };
+        let request = http::range_request(&download.request, wanted, download.close);
+        self.acked = download.view;
+        self.client_next = download.end;
+        self.hold_floor(download.start, context);
+        let first =
+            download.end.minus(u32::try_from(request.len()).expect("at most REQUEST_BYTES_MAX and a range"));
+        let resuming = Resuming {
+            request_end: download.end,
+            saved: download.saved,
+            head_length: download.head_length,
+            view: download.view,
+            wanted,
+            close: download.close,
+            head: Vec::new(),
+        };
+        self.connect(first, packet, Some((request, resuming)), context);
+    }
+
+    /// Opens a connection to the local application, whose client's bytes start at `first`: sequence numbers of the
+    /// client need no translation then.
+    fn connect(
+        &mut self,
+        first: Seq,
+        trigger: Packet,
+        resume: Option<(Vec<u8>, Resuming)>,
+        context: &mut Context<'_>,
+    ) {
+        let Some(port) = context.out.allocate(self.key) else { return self.give_up(context) };
+        self.local = Some(port);
+        self.mapping = Mapping::default();
+        let near = self.near_end(context.config);
+        let mut syn = Packet::acknowledgment(near, self.key.service, first.minus(1), Seq(0));
+        syn.flags = Flags::SYN;
+        syn.options = syn_options(self.path, self.stamped.then_some(self.client_stamp));
+        context.out.send(Side::Server, syn.build());
+        self.stage = Stage::Connecting(Box::new(Connecting { trigger, first, resume }));
+    }
+
+    pub(super) fn on_local_syn_ack(&mut self, packet: &Packet, context: &mut Context<'_>) {
+        let Stage::Connecting(connecting) = std::mem::replace(&mut self.stage, Stage::Open) else { return };
+        let Connecting { trigger, first, resume } = *connecting;
+        self.server_first = packet.seq.plus(1);
+        self.server_acked = packet.ack;
+        self.server_window = packet.window;
+        self.stamped &= packet.options.timestamps.is_some();
+        let stamp = packet.options.timestamps.map_or(0, |stamps| stamps.value);
+        self.clock.prime(stamp);
+        match resume {
+            None => {
+                let bytes = trigger.build();
+                self.on_client_open(&bytes, trigger, context);
+            }
+            Some((request, resuming)) => {
+                self.exchange = Exchange::Resuming(Box::new(resuming));
+                self.send_server(first, Flags::ACK.with(Flags::PSH), request, stamp, context);
+            }
+        }
+    }
+
+    pub(super) fn read_resumed_head(&mut self, context: &mut Context<'_>) {
+        let Exchange::Resuming(resuming) = &self.exchange else { return };
+        let response = match http::response(&resuming.head, RESPONSE_HEAD_BYTES_MAX) {
+            Head::Partial => return,
+            Head::Other => return self.give_up(context),
+            Head::Complete(response) => response,
+        };
+        if response.status == 416 && resuming.wanted > 0 {
+            return self.answer_complete(false, context);
+        }
+        match plan(resuming, &response, context.config.rules.discard_head) {
+            Some((splice, body_end)) => {
+                context.out.counters.recovered_in_download += 1;
+                let start = response.head.len() as u64;
+                let chunked = response.body == Body::Chunked;
+                let chunks = chunked.then(|| (ChunkScanner::default(), start, resuming.head_length));
+                let answering =
+                    Answering { end: resuming.request_end, body_end, close: resuming.close, chunks };
+                self.mapping.splice(splice);
+                self.exchange = Exchange::Answering(answering);
+                self.release_held(context);
+            }
+            None => self.give_up(context),
+        }
+    }
+}
+
+/// Where the resumed response joins the client's stream, and where the body ends there. `None` if it is not the rest
+/// of the same object.
+fn plan(resuming: &Resuming, response: &Response, discard_head: bool) -> Option<(Splice, Option<u64>)> {
+    let reached = resuming.view.saturating_sub(resuming.head_length);
+    let status = resuming.saved.as_ref().map_or(200, |saved| saved.status);
+    let full = match response.body {
+        Body::Length(length) => Some(length),
+        Body::Chunked | Body::UntilClose => None,
+    };
+    let (skip, total) = match (response.status, response.range) {
+        (206, Some((first, total))) if first == resuming.wanted => (reached - resuming.wanted, Some(total)),
+        (other, _) if other == status => (reached, full),
+        _ => return None,
+    };
+    if let Some(saved) = &resuming.saved {
+        let expected = match saved.body {
+            Body::Length(length) => Some(length),
+            Body::Chunked | Body::UntilClose => None,
+        };
+        if expected != total || (saved.body == Body::Chunked) != (response.body == Body::Chunked) {
+            return None;
+        }
+    }
+    let prefix = match &resuming.saved {
+        _ if resuming.view >= resuming.head_length => Vec::new(),
+        Some(saved) => saved.head.clone(),
+        None => http::padded(&response.head, usize::try_from(resuming.head_length).ok()?)?,
+    };
+    let head = if discard_head { response.head.len() as u64 } else { 0 };
+    let splice = Splice { at: head + skip, view_at: resuming.head_length + reached, prefix };
+    Some((splice, total.map(|total| resuming.head_length + total)))
+}

@@ -1,0 +1,166 @@
+//! A seed draws a whole world: its servers, clients, network, and faults.
+
+use super::client::Wish;
+use super::content::{Framing, Object};
+use super::random::Random;
+use super::tcp::Offer;
+use crate::config::Mode;
+
+/// Servers of a world.
+pub const HOSTS: usize = 3;
+
+/// What happens to the server that serves the first client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The machine dies for good.
+    Die,
+    /// The machine's network is cut for so long; it goes on with what it has then.
+    Cut {
+        /// Microseconds.
+        us: u64,
+    },
+    /// Only the application dies, and comes back after so long.
+    Application {
+        /// Microseconds.
+        us: u64,
+        /// Whether its kernel resets connections; otherwise it sends FIN.
+        reset: bool,
+    },
+    /// The monitor takes the server for dead for so long, wrongly.
+    Suspect {
+        /// Microseconds.
+        us: u64,
+    },
+}
+
+/// The network between clients and servers.
+#[derive(Clone, Copy, Debug)]
+pub struct Network {
+    pub delay_us: u64,
+    pub jitter_us: u64,
+    pub loss_permille: u64,
+    pub duplicate_permille: u64,
+    pub store_us_max: u64,
+}
+
+/// A world.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub mode: Mode,
+    pub start_us: u64,
+    pub epoch_us: u64,
+    pub network: Network,
+    pub clients: Vec<(Wish, Offer)>,
+    pub servers: Vec<(String, bool, Offer)>,
+    pub objects: Vec<Object>,
+    /// How many of the objects timestamps can name.
+    pub named: usize,
+    /// Faults, each before the gateway's packet of this number.
+    pub faults: Vec<(u64, Fault)>,
+}
+
+impl Plan {
+    /// The world of a seed.
+    pub fn of_seed(seed: u64, mode: Mode) -> Self {
+        let mut random = Random::new(seed, 1);
+        let stamps = mode == Mode::Ts || random.permille(800);
+        let objects = objects(&mut random, mode);
+        let clients =
+            (0..random.between(1, 3)).map(|_| client(&mut random, mode, &objects, stamps)).collect();
+        // Where timestamps hold the head's length, servers answer with heads of one length, as section IV assumes.
+        let vary = mode == Mode::Kv;
+        let ranges = random.permille(900);
+        let mut server = |index: usize| {
+            let extra = if vary { usize::try_from(random.below(90)).unwrap_or(0) } else { 0 };
+            (format!("s{index}{}", "x".repeat(extra)), ranges, offer(&mut random, true))
+        };
+        let servers = (0..HOSTS).map(&mut server).collect();
+        let epoch_us = 600_000_000;
+        Self {
+            mode,
+            start_us: 7 * epoch_us - random.below(2_000_000),
+            epoch_us,
+            network: network(&mut random),
+            clients,
+            servers,
+            named: if mode == Mode::Hybrid { objects.len() / 2 } else { objects.len() },
+            faults: faults(&mut random, &objects),
+            objects,
+        }
+    }
+}
+
+fn objects(random: &mut Random, mode: Mode) -> Vec<Object> {
+    let bytes_max = [1, 2_000, 20_000, 200_000];
+    let object = |number: u64| {
+        let bound = bytes_max[usize::try_from(random.below(4)).unwrap_or(0)];
+        let framing = match random.below(10) {
+            0 | 1 if mode != Mode::Ts => Framing::Chunked,
+            2 if mode != Mode::Ts => Framing::UntilClose,
+            _ => Framing::Length,
+        };
+        Object { number, bytes: random.below(bound + 1), framing }
+    };
+    (0..8).map(object).collect()
+}
+
+fn offer(random: &mut Random, stamps: bool) -> Offer {
+    let scale = u8::try_from(random.below(8)).unwrap_or(0);
+    Offer {
+        stamps,
+        sack: random.permille(800),
+        scale: random.permille(800).then_some(scale),
+        clock: u32::try_from(random.next() >> 32).unwrap_or(0),
+    }
+}
+
+fn client(random: &mut Random, mode: Mode, objects: &[Object], stamps: bool) -> (Wish, Offer) {
+    let count = if mode == Mode::Ts || random.permille(500) { 1 } else { random.between(2, 4) };
+    let mut pick = || objects[usize::try_from(random.below(objects.len() as u64)).unwrap_or(0)];
+    let mut wanted: Vec<Object> = (0..count).map(|_| pick()).collect();
+    // Only the last response of a connection can end with it.
+    while wanted.len() > 1
+        && wanted[..wanted.len() - 1].iter().any(|object| object.framing == Framing::UntilClose)
+    {
+        wanted.remove(0);
+    }
+    let close = mode == Mode::Ts || random.permille(500);
+    let wish = Wish { objects: wanted, close, pipelined: random.permille(200) };
+    (wish, offer(random, stamps))
+}
+
+fn network(random: &mut Random) -> Network {
+    let quiet = random.permille(300);
+    Network {
+        delay_us: random.between(100, 30_000),
+        jitter_us: if quiet { 0 } else { random.below(20_000) },
+        loss_permille: if quiet { 0 } else { random.below(80) },
+        duplicate_permille: if quiet { 0 } else { random.below(50) },
+        // A slow store is what lets two servers answer one request, each with its record on the way.
+        store_us_max: if random.permille(200) { 900_000 } else { random.between(50, 20_000) },
+    }
+}
+
+/// At most two machines die, so that one is left.
+fn faults(random: &mut Random, objects: &[Object]) -> Vec<(u64, Fault)> {
+    let count = [0, 1, 1, 1, 2, 2, 3][usize::try_from(random.below(7)).unwrap_or(0)];
+    let range = [12, 40, 400][usize::try_from(random.below(3)).unwrap_or(0)];
+    // An early FIN cannot be told from the end of a body that ends with the connection.
+    let unclear = objects.iter().any(|object| object.framing == Framing::UntilClose);
+    let mut deaths = 0;
+    let mut fault = |_| {
+        let at = random.between(1, range);
+        let us = random.between(10_000, 3_000_000);
+        let fault = match random.below(8) {
+            0..=2 if deaths < 2 => {
+                deaths += 1;
+                Fault::Die
+            }
+            3 | 4 => Fault::Cut { us },
+            5 | 6 => Fault::Application { us, reset: unclear || random.permille(500) },
+            _ => Fault::Suspect { us },
+        };
+        (at, fault)
+    };
+    (0..count).map(&mut fault).collect()
+}

@@ -1,0 +1,431 @@
+//! Virtual time, and all that happens in it.
+
+use super::application::Style;
+use super::balance::{Balancer, HEARTBEAT_US};
+use super::client::Client;
+use super::host::{Host, Wants};
+use super::plan::{Fault, HOSTS, Plan};
+use super::random::Random;
+use super::tcp::Tcp;
+use crate::config::{Config, Mode, Objects, Rules};
+use crate::gateway::Trods;
+use crate::output::{Counters, Now};
+use crate::packet::{self, Endpoint, Flags, Packet};
+use crate::seq::Seq;
+use crate::store::{Key, StoreOp, StoreOutcome, Ticket};
+use core::net::Ipv4Addr;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+const SERVICE: Endpoint = Endpoint { address: Ipv4Addr::new(192, 0, 2, 1), port: 80 };
+const LOCAL: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+/// A client that has not finished by then is stuck, in microseconds.
+const PATIENCE_US: u64 = 400_000_000;
+const TICK_US: u64 = 250_000;
+
+/// What came of a seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// What a client noticed, or `None` if nothing.
+    pub failure: Option<String>,
+    /// Packets that the gateways handled.
+    pub packets: u64,
+    /// What the gateways counted, added up.
+    pub counters: Counters,
+    /// Simulated time, in microseconds.
+    pub time_us: u64,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Start(usize),
+    ToService(Vec<u8>),
+    ToClient(Vec<u8>),
+    Stored { host: usize, key: Key, ticket: Ticket, op: usize },
+    Outcome { host: usize, key: Key, ticket: Ticket, outcome: usize },
+    Heartbeat,
+    Tick,
+}
+
+struct Peer {
+    tcp: Option<Tcp>,
+    application: Client,
+    end: Endpoint,
+    failure: Option<String>,
+}
+
+struct World<'a> {
+    plan: &'a Plan,
+    now: u64,
+    order: u64,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    hosts: Vec<Host>,
+    suspected_until: Vec<u64>,
+    peers: Vec<Peer>,
+    balancer: Balancer,
+    records: BTreeMap<Key, BTreeMap<u32, Vec<u8>>>,
+    ops: Vec<StoreOp>,
+    outcomes: Vec<StoreOutcome>,
+    packets: u64,
+    faults: Vec<(u64, Fault)>,
+    network: Random,
+    store: Random,
+    trace: Option<Vec<String>>,
+}
+
+/// Runs the world of a seed.
+#[must_use]
+pub fn run(seed: u64, mode: Mode, rules: Rules) -> Report {
+    run_traced(seed, mode, rules, false).0
+}
+
+/// Runs the world of a seed; with `trace`, also returns a line for each packet, operation and fault.
+#[must_use]
+pub fn run_traced(seed: u64, mode: Mode, rules: Rules, trace: bool) -> (Report, Vec<String>) {
+    let plan = Plan::of_seed(seed, mode);
+    let mut world = World::new(&plan, seed, rules);
+    world.trace = trace.then(Vec::new);
+    world.run();
+    let mut counters = Counters::default();
+    for host in &world.hosts {
+        counters.add(&host.gateway.counters());
+    }
+    let failure = world.failure();
+    let report =
+        Report { seed, failure, packets: world.packets, counters, time_us: world.now - plan.start_us };
+    (report, world.trace.unwrap_or_default())
+}
+
+impl<'a> World<'a> {
+    fn new(plan: &'a Plan, seed: u64, rules: Rules) -> Self {
+        let names =
+            plan.objects[..plan.named].iter().map(|object| format!("{} service", object.path()).into_bytes());
+        let config = Config {
+            mode: plan.mode,
+            ports: vec![SERVICE.port],
+            local_address: LOCAL,
+            cluster_key: [7; 32],
+            epoch_us: plan.epoch_us,
+            objects: Objects::new(names.collect()).expect("few objects, each once"),
+            rules,
+        };
+        let host = |(index, (name, ranges, offer)): (usize, &(String, bool, super::tcp::Offer))| {
+            let style = Style { name: name.clone(), ranges: *ranges };
+            Host::new(Trods::new(config.clone()), style, *offer, Random::new(seed, 100 + index as u64))
+        };
+        let peer = |(index, (wish, _)): (usize, &(super::client::Wish, super::tcp::Offer))| Peer {
+            tcp: None,
+            application: Client::new(wish.clone()),
+            end: Endpoint {
+                address: Ipv4Addr::new(203, 0, 113, u8::try_from(index + 1).expect("few clients")),
+                port: 40_000,
+            },
+            failure: None,
+        };
+        Self {
+            plan,
+            now: plan.start_us,
+            order: 0,
+            events: BinaryHeap::new(),
+            hosts: plan.servers.iter().enumerate().map(host).collect(),
+            suspected_until: vec![0; HOSTS],
+            peers: plan.clients.iter().enumerate().map(peer).collect(),
+            balancer: Balancer::new(HOSTS, seed),
+            records: BTreeMap::new(),
+            ops: Vec::new(),
+            outcomes: Vec::new(),
+            packets: 0,
+            faults: plan.faults.clone(),
+            network: Random::new(seed, 2),
+            store: Random::new(seed, 3),
+            trace: None,
+        }
+    }
+
+    fn at(&mut self, delay: u64, event: Event) {
+        self.order += 1;
+        self.events.push(Reverse((self.now + delay, self.order, event)));
+    }
+
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        let time = self.now - self.plan.start_us;
+        if let Some(lines) = &mut self.trace {
+            lines.push(format!("{:>4}.{:06} {}", time / 1_000_000, time % 1_000_000, line()));
+        }
+    }
+
+    fn run(&mut self) {
+        let mut random = Random::new(self.order, 4);
+        for index in 0..self.peers.len() {
+            self.at(random.below(50_000), Event::Start(index));
+        }
+        self.at(HEARTBEAT_US, Event::Heartbeat);
+        self.at(TICK_US, Event::Tick);
+        let end = self.plan.start_us + PATIENCE_US;
+        while self.now < end && !self.is_settled() {
+            let event = self.events.peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
+            let hosts = self.hosts.iter().filter_map(Host::timer);
+            let peers = self.peers.iter().filter_map(|peer| peer.tcp.as_ref()?.timer());
+            let timer = hosts.chain(peers).min().unwrap_or(u64::MAX);
+            if timer < event {
+                self.now = self.now.max(timer);
+                self.on_timers();
+            } else if let Some(Reverse((at, _, event))) = self.events.pop() {
+                self.now = self.now.max(at);
+                self.on_event(event);
+            }
+        }
+    }
+
+    /// Every client has what it wished, or noticed something.
+    fn is_settled(&self) -> bool {
+        self.peers.iter().all(|peer| peer.failure.is_some() || peer.application.is_done())
+    }
+
+    fn failure(&self) -> Option<String> {
+        for (index, peer) in self.peers.iter().enumerate() {
+            if let Some(failure) = &peer.failure {
+                return Some(format!("client {}: {failure}", index + 1));
+            }
+            if let Some(complaint) = peer.tcp.as_ref().and_then(Tcp::complaint) {
+                return Some(format!("client {} received {complaint}", index + 1));
+            }
+            if !peer.application.is_done() {
+                return Some(format!("client {} is stuck", index + 1));
+            }
+        }
+        let complaints = self.hosts.iter().enumerate();
+        complaints
+            .filter_map(|(index, host)| Some((index, host.complaint()?)))
+            .map(|(index, complaint)| format!("server {} received {complaint}", index + 1))
+            .next()
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Start(index) => self.start(index),
+            Event::ToService(bytes) => self.reach_service(bytes),
+            Event::ToClient(bytes) => self.reach_client(&bytes),
+            Event::Stored { host, key, ticket, op } => self.on_stored(host, key, ticket, op),
+            Event::Outcome { host, key, ticket, outcome } => {
+                let outcome = self.outcomes[outcome].clone();
+                if self.hosts[host].is_reachable(self.now) {
+                    let now = self.now;
+                    self.act(host, |gateway| gateway.on_store(Now(now), key, ticket, outcome));
+                }
+            }
+            Event::Heartbeat => {
+                for host in 0..HOSTS {
+                    let healthy =
+                        self.hosts[host].is_reachable(self.now) && self.hosts[host].has_application(self.now);
+                    self.balancer.set(host, healthy && self.now >= self.suspected_until[host]);
+                }
+                self.at(HEARTBEAT_US, Event::Heartbeat);
+            }
+            Event::Tick => {
+                let now = self.now;
+                for host in 0..HOSTS {
+                    self.act(host, |gateway| gateway.on_tick(Now(now)));
+                }
+                self.at(TICK_US, Event::Tick);
+            }
+        }
+    }
+
+    fn act(&mut self, host: usize, act: impl FnOnce(&mut Trods)) {
+        if !self.hosts[host].dead {
+            let wants = self.hosts[host].act(self.now, &self.plan.objects, act);
+            self.carry_out(host, wants);
+        }
+    }
+
+    fn on_timers(&mut self) {
+        for host in 0..HOSTS {
+            if self.hosts[host].timer().is_some_and(|at| at <= self.now) {
+                let wants = self.hosts[host].on_timer(self.now, &self.plan.objects);
+                self.carry_out(host, wants);
+            }
+        }
+        for index in 0..self.peers.len() {
+            let mut out = Vec::new();
+            if let Some(tcp) = &mut self.peers[index].tcp {
+                tcp.on_timer(self.now, &mut out);
+            }
+            self.send(out);
+        }
+    }
+
+    fn start(&mut self, index: usize) {
+        let first = Seq(u32::try_from(self.network.next() >> 32).unwrap_or(0));
+        let mut out = Vec::new();
+        let peer = &mut self.peers[index];
+        let offer = self.plan.clients[index].1;
+        let mut tcp = Tcp::connect(self.now, peer.end, SERVICE, first, offer, &mut out);
+        tcp.write(&peer.application.requests());
+        peer.tcp = Some(tcp);
+        self.send(out);
+    }
+
+    /// Sends packets of a client towards the service.
+    fn send(&mut self, packets: Vec<Packet>) {
+        for packet in packets {
+            self.transmit(packet.build(), Event::ToService);
+        }
+    }
+
+    fn transmit(&mut self, bytes: Vec<u8>, event: fn(Vec<u8>) -> Event) {
+        let network = self.plan.network;
+        let copies = 1 + u64::from(self.network.permille(network.duplicate_permille));
+        for _ in 0..copies {
+            if !self.network.permille(network.loss_permille) {
+                let delay = network.delay_us + self.network.below(network.jitter_us + 1);
+                self.at(delay, event(bytes.clone()));
+            }
+        }
+    }
+
+    fn reach_service(&mut self, bytes: Vec<u8>) {
+        let client = packet::ends(&bytes).map_or(SERVICE, |(client, _)| client);
+        let Some(host) = self.balancer.pick(client) else { return };
+        self.packets += 1;
+        self.strike();
+        let reachable = self.hosts[host].is_reachable(self.now);
+        self.note(|| {
+            format!("server {} {} {}", host + 1, if reachable { "<-" } else { "x-" }, shown(&bytes))
+        });
+        if reachable {
+            let wants = self.hosts[host].on_packet(self.now, bytes, &self.plan.objects);
+            self.carry_out(host, wants);
+        }
+    }
+
+    /// Faults that are due strike the server of the first client.
+    fn strike(&mut self) {
+        while let Some(at) = self.faults.iter().position(|(at, _)| *at <= self.packets) {
+            let (_, fault) = self.faults.remove(at);
+            let Some(host) = self.balancer.pick(self.peers[0].end) else { continue };
+            self.note(|| format!("server {} {fault:?}", host + 1));
+            match fault {
+                Fault::Die => self.hosts[host].dead = true,
+                Fault::Cut { us } => self.hosts[host].cut_until = self.now + us,
+                Fault::Suspect { us } => {
+                    self.suspected_until[host] = self.now + us;
+                    self.balancer.set(host, false);
+                }
+                Fault::Application { us, reset } => {
+                    if !self.hosts[host].dead {
+                        let objects = &self.plan.objects;
+                        let wants =
+                            self.hosts[host].kill_application(self.now, self.now + us, reset, objects);
+                        self.carry_out(host, wants);
+                    }
+                }
+            }
+        }
+    }
+
+    fn carry_out(&mut self, host: usize, wants: Wants) {
+        if wants.failed {
+            self.note(|| format!("server {} reports that its application failed", host + 1));
+            self.balancer.set(host, false);
+        }
+        if !self.hosts[host].is_reachable(self.now) {
+            return;
+        }
+        for bytes in wants.packets {
+            self.packets += 1;
+            self.strike();
+            if self.hosts[host].is_reachable(self.now) {
+                self.note(|| format!("server {} -> {}", host + 1, shown(&bytes)));
+                self.transmit(bytes, Event::ToClient);
+            }
+        }
+        for (ticket, op) in wants.stores {
+            let delay = 1 + self.store.below(self.plan.network.store_us_max);
+            let key = op.key();
+            self.ops.push(op);
+            self.at(delay, Event::Stored { host, key, ticket, op: self.ops.len() - 1 });
+        }
+    }
+
+    fn on_stored(&mut self, host: usize, key: Key, ticket: Ticket, op: usize) {
+        let records = self.records.entry(key).or_default();
+        let outcome = match &self.ops[op] {
+            StoreOp::Get { .. } => StoreOutcome::Found(records.values().cloned().collect()),
+            StoreOp::Put { exchange, record, .. } => match records.get(&exchange.0) {
+                Some(other) => StoreOutcome::Exists(other.clone()),
+                None => {
+                    records.insert(exchange.0, record.clone());
+                    StoreOutcome::Stored
+                }
+            },
+            StoreOp::Delete { exchange, .. } => {
+                records.remove(&exchange.0);
+                StoreOutcome::Deleted
+            }
+        };
+        let delay = 1 + self.store.below(self.plan.network.store_us_max);
+        let name = match &self.ops[op] {
+            StoreOp::Get { .. } => "get",
+            StoreOp::Put { .. } => "put",
+            StoreOp::Delete { .. } => "delete",
+        };
+        self.note(|| format!("server {} {name} {}: {}", host + 1, key.client, outcome_name(&outcome)));
+        self.outcomes.push(outcome);
+        self.at(delay, Event::Outcome { host, key, ticket, outcome: self.outcomes.len() - 1 });
+    }
+
+    fn reach_client(&mut self, bytes: &[u8]) {
+        let Ok(packet) = Packet::parse(bytes) else { return };
+        self.note(|| format!("  client <- {}", shown(bytes)));
+        let Some(index) = self.peers.iter().position(|peer| peer.end == packet.destination) else { return };
+        let peer = &mut self.peers[index];
+        let Some(tcp) = &mut peer.tcp else { return };
+        let mut out = Vec::new();
+        tcp.on_packet(self.now, &packet, &mut out);
+        let bytes = tcp.read();
+        let done = peer.application.is_done();
+        if tcp.is_reset() && !done {
+            peer.failure.get_or_insert("the connection was reset".to_string());
+        }
+        if let Err(failure) = peer.application.on_bytes(&bytes, tcp.is_ended()) {
+            peer.failure.get_or_insert(failure);
+        }
+        tcp.write(&peer.application.requests());
+        if peer.application.is_done() {
+            tcp.close();
+        }
+        tcp.poll(self.now, &mut out);
+        self.send(out);
+    }
+}
+
+fn outcome_name(outcome: &StoreOutcome) -> String {
+    match outcome {
+        StoreOutcome::Found(records) => format!("{} records", records.len()),
+        StoreOutcome::Stored => "stored".to_string(),
+        StoreOutcome::Exists(_) => "exists".to_string(),
+        StoreOutcome::Deleted => "deleted".to_string(),
+        StoreOutcome::Failed => "failed".to_string(),
+    }
+}
+
+/// A packet as one line.
+fn shown(bytes: &[u8]) -> String {
+    let Ok(packet) = Packet::parse(bytes) else { return "a broken packet".to_string() };
+    let names = [(Flags::SYN, 'S'), (Flags::FIN, 'F'), (Flags::RST, 'R'), (Flags::ACK, '.')];
+    let flags: String = names.iter().filter(|(flag, _)| packet.has(*flag)).map(|(_, name)| name).collect();
+    let (from, to, length) = (packet.source, packet.destination, packet.payload.len());
+    let stamps = packet
+        .options
+        .timestamps
+        .map_or(String::new(), |stamps| format!(" ts {:x}/{:x}", stamps.value, stamps.echo));
+    let sacks: String =
+        packet.options.sacks.iter().map(|(first, after)| format!(" sack {first}-{after}")).collect();
+    format!(
+        "{from} {to} {flags} seq {} ack {} len {length} win {}{stamps}{sacks}",
+        packet.seq, packet.ack, packet.window
+    )
+}
