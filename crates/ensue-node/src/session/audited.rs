@@ -39,7 +39,8 @@ impl Audited {
         place: Option<usize>,
     ) -> Option<Audited> {
         let only_failures = is_login(spec, args);
-        if !only_failures && !category::is_administrative(spec, subcommand) {
+        let is_recorded = category::is_administrative(spec, subcommand) && !reads_a_backup(subcommand, args);
+        if !only_failures && !is_recorded {
             return None;
         }
         let shown = |place: usize| match is_secret(spec.name, subcommand, args, place) {
@@ -89,6 +90,11 @@ const CODE_LETTERS_MAX: usize = 32;
 
 fn is_login(spec: &CommandSpec, args: &[Bytes]) -> bool {
     spec.name == "auth" || spec.name == "hello" && args.iter().any(|word| word.eq_ignore_ascii_case(b"auth"))
+}
+
+/// A backup is read by one command a mebibyte; that it was begun and ended is recorded.
+fn reads_a_backup(subcommand: Option<&str>, args: &[Bytes]) -> bool {
+    subcommand == Some("backup") && args.get(2).is_some_and(|word| word.eq_ignore_ascii_case(b"read"))
 }
 
 /// Whether an argument may be a secret.

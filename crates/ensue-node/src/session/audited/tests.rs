@@ -37,7 +37,8 @@ fn commands_of_operators_are_recorded_and_those_of_applications_are_not() {
         "ACL LIST",
         "CAUSAL DEAD dc2",
         "CLIENT KILL ID 3",
-        "CLIENT PAUSE 1",
+        "CLIENT LIST",
+        "CAUSAL BACKUP BEGIN b",
         "CONFIG GET *",
         "DEBUG SLEEP 0",
         "FLUSHALL",
@@ -46,7 +47,17 @@ fn commands_of_operators_are_recorded_and_those_of_applications_are_not() {
     ] {
         assert!(shown(line).is_some(), "{line}");
     }
-    for line in ["ACL WHOAMI", "CLIENT ID", "GET k", "HELLO 3", "INFO", "KEYS *", "RESTORE k 0 v", "SORT k"] {
+    for line in [
+        "ACL WHOAMI",
+        "CAUSAL BACKUP READ b shape 0 5",
+        "CLIENT ID",
+        "GET k",
+        "HELLO 3",
+        "INFO",
+        "KEYS *",
+        "RESTORE k 0 v",
+        "SORT k",
+    ] {
         assert_eq!(shown(line), None, "{line}");
     }
 }
