@@ -12,7 +12,7 @@
 
 mod gate;
 
-use crate::bounds::{BACKUP_CHECKED_BYTES, BACKUP_GATE_MS, BACKUP_KEPT_S};
+use crate::bounds::{BACKUP_CHECKED_BYTES, BACKUP_GATE_MS, BACKUP_KEPT_S, BACKUP_WRITTEN_MS};
 use crate::directory::{KEPT, SHAPE};
 use crate::inbox::{Inbox, Mail};
 use crate::log;
@@ -24,6 +24,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) use gate::Gate;
@@ -141,6 +142,7 @@ impl Backups {
         }
         let texts = self.texts(folder).map_err(|error| format!("the files cannot be kept: {error}"))?;
         files.extend(texts);
+        wait_until_written(folder, &files, Duration::from_millis(BACKUP_WRITTEN_MS))?;
         Ok(files)
     }
 
@@ -212,6 +214,25 @@ impl Drop for Backups {
     }
 }
 
+/// What waited for a sync at the moment is written when the sync has ended: until then a file is shorter than what
+/// counts of it.
+fn wait_until_written(folder: &Path, files: &[Kept], patience: Duration) -> Result<(), String> {
+    let until = Instant::now() + patience;
+    for kept in files {
+        let path = folder.join(&kept.name);
+        while fs::metadata(&path).is_ok_and(|found| found.len() < kept.length) {
+            if Instant::now() > until {
+                return Err(format!(
+                    "the disk was too slow to write {}; nothing was kept, try again",
+                    kept.name
+                ));
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+    Ok(())
+}
+
 fn read(path: &Path, offset: u64, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length as usize];
     File::open(path)?.read_exact_at(&mut bytes, offset)?;
@@ -220,3 +241,25 @@ fn read(path: &Path, offset: u64, length: u64) -> io::Result<Vec<u8>> {
 
 /// The configuration that the node ran with.
 const CONFIGURATION: &str = "configuration";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::temporary::Temporary;
+    use std::io::Write;
+
+    #[test]
+    fn a_file_is_read_when_what_waited_for_a_sync_is_in_it() {
+        let folder = Temporary::new();
+        let path = folder.path().join("log");
+        fs::write(&path, "first").unwrap();
+        let files = [Kept { name: "log".into(), length: 11 }];
+        let late = wait_until_written(folder.path(), &files, Duration::ZERO).unwrap_err();
+        assert!(late.contains("too slow to write log"), "{late}");
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| wait_until_written(folder.path(), &files, Duration::from_secs(60)));
+            fs::File::options().append(true).open(&path).unwrap().write_all(b"second").unwrap();
+            assert_eq!(waits.join().unwrap(), Ok(()));
+        });
+    }
+}

@@ -105,6 +105,8 @@ pub const CORES_MAX: u16 = 256;
 
 /// How long the cores of a node may take to come to a stop for a backup; those that came wait as long.
 pub const BACKUP_GATE_MS: u64 = 500;
+/// How long a disk may take to write what waited for a sync at the moment of a backup.
+pub const BACKUP_WRITTEN_MS: u64 = 3_000;
 /// A backup that nobody has read of for so long is let go.
 pub const BACKUP_KEPT_S: u64 = 900;
 /// Bytes at the end of a file whose checksum says whether a copy of it is the same.
