@@ -193,6 +193,8 @@ fn configuration(
     for line in written.lines() {
         let (name, value) = line.split_once(' ').unwrap_or((line, ""));
         match name {
+            // The reader is linked with nobody: what is read in its home would not be read at all.
+            "keyspace" if value.split(' ').nth(1).is_some_and(|setting| setting.starts_with("home")) => {}
             "cluster-name" | "partitions" | "keyspace" => lines.push(line.to_owned()),
             // Nobody answers there: the reader is linked with nobody.
             "node" => {
@@ -361,7 +363,8 @@ mod tests {
     #[test]
     fn the_reader_has_the_data_s_settings_and_none_of_its_doors() {
         let written = "port 6379\nself dc2\nnode dc1 10.0.0.1:16379 cores 2\nnode dc2 10.0.1.1:16379 cores 4\n\
-                       requirepass (hidden)\npartitions 8\nkeyspace 3 protocol pocc\nbranch-collection optimistic\n\
+                       requirepass (hidden)\npartitions 8\nkeyspace 3 protocol pocc\nkeyspace 3 home lock:* dc1\n\
+                       keyspace 3 home-reads yes\nbranch-collection optimistic\n\
                        branch-merging-datacenter \n                       tls-port 6380\ncluster-name shop\n";
         let text = configuration(written, "dc2", Path::new("/tmp/w"), [7000, 7001]).unwrap();
         let lines: Vec<&str> = text.lines().collect();
