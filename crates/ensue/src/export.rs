@@ -3,8 +3,9 @@
 //! Keys are found by `SCAN` and read one after the other while clients go on: the file is no snapshot of one moment.
 
 pub(crate) mod streams;
+pub(crate) mod walk;
 
-use crate::import::target::{Target, Words, words};
+use crate::import::target::{Target, words};
 use crate::import::{Address, Progress, Report, Stop, shown, size};
 use crate::paint::Paint;
 use anyhow::{Context, bail};
@@ -12,14 +13,12 @@ use bytes::Bytes;
 use ensue_client::Reply;
 use ensue_rdb::dump::DumpError;
 use ensue_rdb::{Content, FileVersion, RdbWriter, dump};
-use std::collections::HashSet;
-use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
-use std::hash::BuildHasher;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
+use walk::{Dumped, Walk};
 
 /// Write what a running Ensue holds into a file that a Redis or Valkey loads
 ///
@@ -43,9 +42,7 @@ pub(crate) struct ExportArgs {
     rdb_version: String,
 }
 
-const KEYSPACES: u8 = 16;
-/// Keys that a step of `SCAN` looks at.
-const SCANNED: &str = "500";
+pub(crate) const KEYSPACES: u8 = 16;
 const INCOMPLETE: u8 = 2;
 
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<ExitCode> {
@@ -87,19 +84,6 @@ struct Export<'a> {
     writer: RdbWriter<BufWriter<File>>,
     report: Report,
     progress: Progress,
-}
-
-/// What a key is known by: a walk may meet it twice, and a file must not have it twice.
-struct Seen {
-    hashers: [RandomState; 2],
-    keys: HashSet<(u64, u64)>,
-}
-
-impl Seen {
-    fn is_new(&mut self, key: &Bytes) -> bool {
-        let [one, other] = &self.hashers;
-        self.keys.insert((one.hash_one(key), other.hash_one(key)))
-    }
 }
 
 impl Export<'_> {
@@ -149,49 +133,34 @@ impl Export<'_> {
     }
 
     fn keyspace(&mut self, keyspace: u8, size_told: u64, stop: &Stop) -> anyhow::Result<bool> {
-        let mut seen = Seen { hashers: [RandomState::new(), RandomState::new()], keys: HashSet::new() };
-        let mut cursor = Bytes::from_static(b"0");
-        loop {
-            let scan = words!["SCAN", cursor.clone(), "COUNT", SCANNED];
-            let (next, mut keys) = match self.target.run(keyspace, &[scan])?.pop() {
-                Some(Reply::Array(parts)) => scanned(parts)?,
-                other => bail!("SCAN is answered by {other:?}"),
-            };
-            keys.retain(|key| seen.is_new(key));
+        let mut walk = Walk::new(keyspace);
+        while let Some(keys) = walk.step(self.target)? {
             self.keys(keyspace, &keys)?;
-            let (done, bytes) = (seen.keys.len() as u64, self.writer.written());
+            let (done, bytes) = (walk.keys(), self.writer.written());
             self.progress
                 .show(done, Some(size_told), || format!("keyspace {keyspace}: {done} keys, {}", size(bytes)));
             if stop.is_asked() {
                 return Ok(false);
             }
-            if &next[..] == b"0" {
-                return Ok(true);
-            }
-            cursor = next;
         }
+        Ok(true)
     }
 
     fn keys(&mut self, keyspace: u8, keys: &[Bytes]) -> anyhow::Result<()> {
-        let commands: Vec<Words> = keys
-            .iter()
-            .flat_map(|key| {
-                [words!["TYPE", key.clone()], words!["PEXPIRETIME", key.clone()], words!["DUMP", key.clone()]]
-            })
-            .collect();
-        let replies = self.target.run(keyspace, &commands)?;
-        for (key, answers) in keys.iter().zip(replies.chunks_exact(3)) {
-            let [Reply::Status(kind), Reply::Integer(deadline), dump] = answers else {
-                self.report.lose("keys that cannot be read", format!("{}: {answers:?}", shown(key)));
-                continue;
+        for (key, read) in keys.iter().zip(walk::read(self.target, keyspace, keys)?) {
+            let Dumped { kind, deadline_ms, dump } = match read {
+                Ok(dumped) => dumped,
+                Err(answers) => {
+                    self.report.lose("keys that cannot be read", format!("{}: {answers}", shown(key)));
+                    continue;
+                }
             };
-            let deadline_ms = u64::try_from(*deadline).ok();
             match dump {
                 // It was deleted after the walk had met it.
                 Reply::Nil => {}
                 Reply::Bulk(bytes) => {
-                    match self.writer.dumped(u64::from(keyspace), key, deadline_ms, bytes)? {
-                        Ok(()) => self.report.count_key(kind),
+                    match self.writer.dumped(u64::from(keyspace), key, deadline_ms, &bytes)? {
+                        Ok(()) => self.report.count_key(&kind),
                         Err(DumpError::TooNew) => {
                             self.report.lose("hashes with deadlines of fields", shown(key));
                         }
@@ -225,12 +194,4 @@ impl Export<'_> {
         }
         Ok(())
     }
-}
-
-/// The cursor and the keys of an answer to `SCAN`.
-fn scanned(parts: Vec<Reply>) -> anyhow::Result<(Bytes, Vec<Bytes>)> {
-    let parts = <[Reply; 2]>::try_from(parts);
-    let Ok([Reply::Bulk(cursor), Reply::Array(keys)]) = parts else { bail!("SCAN is answered by {parts:?}") };
-    let keys = keys.into_iter().filter_map(|key| if let Reply::Bulk(key) = key { Some(key) } else { None });
-    Ok((cursor, keys.collect()))
 }

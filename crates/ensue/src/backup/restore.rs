@@ -6,7 +6,8 @@
 
 use super::check;
 use super::manifest::Manifest;
-use crate::export::streams;
+use crate::export::walk::{self, Dumped, Walk};
+use crate::export::{KEYSPACES, streams};
 use crate::import::pieces;
 use crate::import::target::{Target, Words, words};
 use crate::import::{Address, Progress, Report, Stop, shown};
@@ -52,11 +53,9 @@ pub(crate) struct RestoreArgs {
     work: PathBuf,
 }
 
-const KEYSPACES: u8 = 16;
-/// Keys that a step of `SCAN` looks at.
-const SCANNED: &str = "500";
 /// How long a node may take to read a backup, and to stop.
 const PATIENCE: Duration = Duration::from_secs(600);
+const UNREADABLE: &str = "keys that cannot be read";
 const EXIST: &str = "keys that exist already";
 const INCOMPLETE: u8 = 2;
 const INTERRUPTED: u8 = 3;
@@ -260,57 +259,38 @@ impl Restore<'_> {
     }
 
     fn keyspace(&mut self, keyspace: u8, size: u64, stop: &Stop) -> anyhow::Result<bool> {
-        let mut cursor = Bytes::from_static(b"0");
-        let before = self.report.keys();
-        loop {
-            let scan = words!["SCAN", cursor.clone(), "COUNT", SCANNED];
-            let Some(Reply::Array(parts)) = self.source.run(keyspace, &[scan])?.pop() else {
-                bail!("SCAN of the backup's keyspace {keyspace} is answered by no list");
-            };
-            let [Reply::Bulk(next), Reply::Array(keys)] = parts.as_slice() else {
-                bail!("SCAN of the backup's keyspace {keyspace} is answered by {parts:?}");
-            };
-            let keys = keys
-                .iter()
-                .filter_map(|key| if let Reply::Bulk(key) = key { Some(key.clone()) } else { None });
-            self.keys(keyspace, &keys.collect::<Vec<_>>())?;
-            let done = self.report.keys() - before;
+        let mut walk = Walk::new(keyspace);
+        while let Some(keys) = walk.step(self.source)? {
+            self.keys(keyspace, &keys)?;
+            let done = walk.keys();
             self.progress.show(done, Some(size), || format!("keyspace {keyspace}: {done} of {size} keys"));
             if stop.is_asked() {
                 return Ok(false);
             }
-            if &next[..] == b"0" {
-                return Ok(true);
-            }
-            cursor = next.clone();
         }
+        Ok(true)
     }
 
     fn keys(&mut self, keyspace: u8, keys: &[Bytes]) -> anyhow::Result<()> {
-        let questions = |key: &Bytes| {
-            [words!["TYPE", key.clone()], words!["PEXPIRETIME", key.clone()], words!["DUMP", key.clone()]]
-        };
-        let answers = self.source.run(keyspace, &keys.iter().flat_map(questions).collect::<Vec<_>>())?;
-        let (mut commands, mut kinds): (Vec<Words>, Vec<(&Bytes, &str)>) = (Vec::new(), Vec::new());
-        for (key, answers) in keys.iter().zip(answers.chunks_exact(3)) {
-            let [Reply::Status(kind), Reply::Integer(deadline), dump] = answers else {
-                self.report.lose("keys that cannot be read", format!("{}: {answers:?}", shown(key)));
-                continue;
-            };
-            match dump {
+        let (mut commands, mut kinds): (Vec<Words>, Vec<(&Bytes, String)>) = (Vec::new(), Vec::new());
+        for (key, read) in keys.iter().zip(walk::read(self.source, keyspace, keys)?) {
+            match read {
                 // Its deadline has come.
-                Reply::Nil => {}
-                Reply::Bulk(dump) => {
-                    let deadline = (*deadline).max(0).to_string();
-                    let mut command = words!["RESTORE", key.clone(), deadline, dump.clone(), "ABSTTL"];
+                Ok(Dumped { dump: Reply::Nil, .. }) => {}
+                Ok(Dumped { kind, deadline_ms, dump: Reply::Bulk(dump) }) => {
+                    let deadline = deadline_ms.unwrap_or(0).to_string();
+                    let mut command = words!["RESTORE", key.clone(), deadline, dump, "ABSTTL"];
                     command.extend(self.replace.then(|| Bytes::from_static(b"REPLACE")));
                     commands.push(command);
                     kinds.push((key, kind));
                 }
-                Reply::Error(_) if kind == "stream" => {
-                    self.stream(keyspace, key, u64::try_from(*deadline).ok())?
+                Ok(Dumped { kind, deadline_ms, dump: Reply::Error(_) }) if kind == "stream" => {
+                    self.stream(keyspace, key, deadline_ms)?;
                 }
-                other => self.report.lose("keys that cannot be read", format!("{}: {other:?}", shown(key))),
+                Ok(Dumped { dump, .. }) => {
+                    self.report.lose(UNREADABLE, format!("{}: {dump:?}", shown(key)));
+                }
+                Err(answers) => self.report.lose(UNREADABLE, format!("{}: {answers}", shown(key))),
             }
         }
         for ((key, kind), reply) in kinds.into_iter().zip(self.target.run(keyspace, &commands)?) {
@@ -321,7 +301,7 @@ impl Restore<'_> {
                 Reply::Error(answer) => {
                     self.report.lose("keys that cannot be written", format!("{}: {answer}", shown(key)));
                 }
-                _ => self.report.count_key(kind),
+                _ => self.report.count_key(&kind),
             }
         }
         Ok(())
