@@ -319,14 +319,7 @@ impl World {
     }
 
     fn take_effects(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            match effect {
-                Effect::Send(message) => self.queue.send(Event::FromReplica(message)),
-                Effect::Execute { replica, delay_us } => {
-                    self.queue.after(delay_us, Event::Execute { replica })
-                }
-            }
-        }
+        Effect::enqueue(effects, &mut self.queue, Event::FromReplica, |replica| Event::Execute { replica });
     }
 
     fn drain_caller(&mut self, caller: Caller) {

@@ -7,6 +7,7 @@
 
 use super::liar::Liars;
 use super::message::{Caller, Command, FromReplica, REPLY_OF_WRITE, ToReplica, reply_of};
+use super::queue::Queue;
 use super::shape::Shape;
 use crate::distributed::{FastAnswer, ReplicaSketcher};
 use crate::history::{INITIAL, ObjectId, Value};
@@ -41,6 +42,23 @@ pub(super) enum Effect {
         replica: Replica,
         delay_us: u64,
     },
+}
+
+impl Effect {
+    /// Puts effects into a world's queue, as its own events.
+    pub(super) fn enqueue<E: Clone>(
+        effects: Vec<Effect>,
+        queue: &mut Queue<E>,
+        sent: fn(FromReplica) -> E,
+        executed: fn(Replica) -> E,
+    ) {
+        for effect in effects {
+            match effect {
+                Effect::Send(message) => queue.send(sent(message)),
+                Effect::Execute { replica, delay_us } => queue.after(delay_us, executed(replica)),
+            }
+        }
+    }
 }
 
 pub(super) struct Service {
