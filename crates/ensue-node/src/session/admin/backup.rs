@@ -93,4 +93,8 @@ const SEVERAL_NODES: Reply = Reply::error(
      one moment yet",
 );
 const BUSY: Reply = Reply::error("BUSY other backups are being read; try again later");
+/// What was begun may be kept all the same, until another one is begun.
+pub(super) const TIMEOUT: Reply = Reply::error(
+    "TIMEOUT the disk did not answer in time; what was asked for may happen later, begin the backup again",
+);
 const UNEXPECTED: Reply = Reply::error("ERR the backup was answered with something else");

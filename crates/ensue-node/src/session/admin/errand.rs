@@ -100,7 +100,10 @@ impl Waiting {
     }
 
     pub(crate) fn on_timeout<E>(self) -> Step<E> {
-        Step::answer(TIMEOUT)
+        Step::answer(match self.then {
+            Then::Backup => super::backup::TIMEOUT,
+            _ => TIMEOUT,
+        })
     }
 }
 
