@@ -19,6 +19,8 @@ pub enum FileName {
     Witness,
     /// Zeroes: room that is given up for the log when the disk is full.
     Reserve,
+    /// What a replica knows of the replicated log, by its number; no partition reads or writes it.
+    Journal(u64),
 }
 
 /// One request to the disk.
@@ -104,6 +106,7 @@ impl fmt::Display for FileName {
             FileName::Checkpoint(number) => write!(f, "checkpoint-{number:08}"),
             FileName::Witness => write!(f, "witness"),
             FileName::Reserve => write!(f, "reserve"),
+            FileName::Journal(number) => write!(f, "replica-{number:08}"),
         }
     }
 }
@@ -120,6 +123,9 @@ impl FileName {
         if let Some(hex) = name.strip_prefix("log-") {
             return u64::from_str_radix(hex, 16).ok().map(FileName::Segment);
         }
+        if let Some(number) = name.strip_prefix("replica-") {
+            return number.parse().ok().map(FileName::Journal);
+        }
         name.strip_prefix("checkpoint-")?.parse().ok().map(FileName::Checkpoint)
     }
 }
@@ -131,7 +137,9 @@ mod tests {
     #[test]
     fn a_file_is_known_by_the_name_that_it_was_given() {
         let fixed = [FileName::Superblock, FileName::Witness, FileName::Reserve];
-        for file in fixed.into_iter().chain([FileName::Segment(0xab), FileName::Checkpoint(12)]) {
+        for file in
+            fixed.into_iter().chain([FileName::Segment(0xab), FileName::Checkpoint(12), FileName::Journal(3)])
+        {
             assert_eq!(FileName::parse(&file.to_string()), Some(file));
         }
         for stranger in

@@ -277,6 +277,8 @@ impl Recovery {
             match file {
                 FileName::Superblock => superblock = true,
                 FileName::Reserve => self.leftovers.push(file),
+                // Of a replica, whose partition does not see it.
+                FileName::Journal(_) => {}
                 FileName::Witness => self.witness = Some(size),
                 FileName::Checkpoint(number) => self.checkpoints.push((number, size)),
                 FileName::Segment(first) => {

@@ -14,6 +14,7 @@ const BELOW_NODE: &[&str] = &[
     "ensue-store",
     "ensue-branch",
     "ensue-script",
+    "ensue-replica",
 ];
 const NODE_AND_BELOW: &[&str] = &[
     "ensue-types",
@@ -37,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ensue-branch", &["ensue-types"]),
     ("ensue-script", &["ensue-types", "ensue-resp"]),
     ("ensue-check", &[]),
+    ("ensue-replica", &["ensue-types", "ensue-store"]),
     ("ensue-node", BELOW_NODE),
     ("ensue-server", NODE_AND_BELOW),
     (

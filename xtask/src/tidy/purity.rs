@@ -5,7 +5,7 @@
 use super::Report;
 use super::code::{Source, has_word};
 
-pub const PURE_CRATES: [&str; 12] = [
+pub const PURE_CRATES: [&str; 13] = [
     "ensue-types",
     "ensue-resp",
     "ensue-acl",
@@ -18,6 +18,7 @@ pub const PURE_CRATES: [&str; 12] = [
     "ensue-node",
     "ensue-prophecy",
     "ensue-trods",
+    "ensue-replica",
 ];
 
 const TIME: &str = "time is an argument: take `now: Now`";

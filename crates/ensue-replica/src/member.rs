@@ -1,0 +1,784 @@
+//! A replica that is a member of its group: entries are proposed, written, acknowledged, committed and carried out.
+//!
+//! The consensus engine is raft-rs; what it promises others to have is written by `writer`. What takes bytes away is
+//! carried out when it is committed, everything else when it is written. Only the leader has the partition, and only
+//! from when everything of earlier leaders is carried out.
+
+use crate::codec::{Fields, Malformed};
+use crate::config::{Config, mix, node_of};
+use crate::contents::Contents;
+use crate::disk::Purpose;
+use crate::engine::{draw_timeout, engine, engine_failed};
+use crate::held::{Held, operation_of};
+use crate::journal::{Base, Record};
+use crate::leading::Leading;
+use crate::members;
+use crate::message::{Hello, Last, ReplicaMessage, is_exchanged};
+use crate::operation::Operation;
+use crate::question::Question;
+use crate::replica::{End, Output, Outputs, answer};
+use crate::serving::Serving;
+use crate::starting::Restart;
+use crate::transfer::{Fetching, Step};
+use crate::trust::Trust;
+use crate::writer::{Writer, record_of};
+use bytes::Bytes;
+use ensue_store::disk::{DiskDone, DiskOp, FileName};
+use protobuf::Message as _;
+use raft::eraftpb::{self, ConfChangeV2, Entry, EntryType, HardState, MessageType};
+use raft::{RawNode, SnapshotStatus, StateRole};
+use std::collections::VecDeque;
+
+/// A member greets the others so often while it knows of no leader, and later.
+const HELLO_TICKS: u32 = 5;
+const SLOW_HELLO_TICKS: u32 = 250;
+/// A leader looks at the members so often.
+const MEMBERS_TICKS: u32 = 10;
+
+/// A member of the group.
+pub(crate) struct Member {
+    id: u64,
+    raw: RawNode<Held>,
+    writer: Writer,
+    /// Messages that leave when a step is durable, by its number.
+    after: VecDeque<(u64, Vec<eraftpb::Message>)>,
+    /// Steps of an engine that was given up, before the first one of this.
+    steps_before: u64,
+    last_step: u64,
+    /// Everything up to this entry that takes bytes away is carried out here.
+    executed: u64,
+    leading: Option<Leading>,
+    trust: Trust,
+    fetching: Option<Fetching>,
+    /// The step that makes another replica's directory durable as this one's, which ends with this entry.
+    taking_over: Option<(u64, u64)>,
+    serving: Serving,
+    ticks: u32,
+    closing: bool,
+}
+
+impl std::fmt::Debug for Member {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (id, executed, leading) = (self.id, self.executed, &self.leading);
+        f.debug_struct("Member")
+            .field("id", &id)
+            .field("executed", &executed)
+            .field("leading", leading)
+            .finish()
+    }
+}
+
+impl Member {
+    /// A new member, with what it writes first.
+    pub(crate) fn begin(
+        config: &Config,
+        out: &mut Outputs,
+        records: Vec<Record>,
+        base: Base,
+        life: u32,
+    ) -> Result<Member, End> {
+        let mut hard = HardState::new();
+        (hard.term, hard.commit) = (base.term, base.index);
+        let mut writer = Writer::new(1, Contents::default());
+        writer.write(out, records, true, Purpose::Nothing);
+        let restart = Restart { base, hard, entries: Vec::new(), life, whole: true, journal: 1 };
+        Member::new(config, restart, writer)
+    }
+
+    /// A member that has read its journal.
+    pub(crate) fn restart(config: &Config, out: &mut Outputs, mut restart: Restart) -> Result<Member, End> {
+        restart.life += 1;
+        let held = held_after(&restart);
+        let written = held
+            .contents_at(held.last(), restart.hard.commit)
+            .map_err(|_| End::Failed("an entry cannot be read".into()))?;
+        let mut writer = Writer::new(restart.journal, written);
+        let (life, boot_id, whole) = (restart.life, config.boot_id, restart.whole);
+        let start = Record::Start { life, boot_id, whole };
+        let records =
+            vec![Record::Base(Box::new(restart.base.clone())), start, Record::Hard(restart.hard.clone())];
+        // A journal that was cut still has what was lost: a new one begins.
+        let records = with_entries(records, &held, restart.hard.commit).map_err(unreadable)?;
+        writer.begin_journal(out, records);
+        Member::new(config, restart, writer)
+    }
+
+    fn new(config: &Config, restart: Restart, writer: Writer) -> Result<Member, End> {
+        let (id, executed) = (restart.base.id, restart.hard.commit);
+        // The first life of a member has promised nothing to anybody.
+        let promised =
+            if restart.life == 1 || !config.lease { 0 } else { config.tuning.election_ticks as u32 };
+        let trust = Trust::new(mix(config.seed) | 1, restart.life, restart.whole, promised);
+        let raw = engine(config, id, held_after(&restart))?;
+        let mut member = Member {
+            id,
+            raw,
+            writer,
+            after: VecDeque::new(),
+            steps_before: 0,
+            last_step: 0,
+            executed,
+            leading: None,
+            trust,
+            fetching: None,
+            taking_over: None,
+            serving: Serving::default(),
+            ticks: 0,
+            closing: false,
+        };
+        draw_timeout(config, &mut member.raw);
+        Ok(member)
+    }
+
+    pub(crate) fn leader(&self) -> Option<u16> {
+        Some(self.raw.raft.leader_id).filter(|&id| id != 0).map(node_of)
+    }
+
+    pub(crate) fn has_partition(&self) -> bool {
+        self.leading.as_ref().is_some_and(|leading| leading.has_partition())
+    }
+
+    pub(crate) fn describe(&self) -> &'static str {
+        match (&self.leading, &self.fetching) {
+            (_, None) if members::is_joint(&self.raw) => "changes the members",
+            (Some(leading), _) if leading.has_partition() => "leads",
+            (Some(_), _) => "takes the lead",
+            (None, Some(_)) => "is sent the directory",
+            (None, None) if !self.trust.is_whole() => "may lack what it had before its power failed",
+            (None, None) if self.raw.raft.leader_id == 0 => "knows of no leader",
+            (None, None) if !self.has_vote() => "follows, without a vote",
+            (None, None) => "follows",
+        }
+    }
+
+    fn last(&self) -> Last {
+        let held = self.raw.store();
+        let index = held.last();
+        (held.term_of(index).unwrap_or(0), index)
+    }
+
+    // Inputs.
+
+    pub(crate) fn on_tick(&mut self, config: &Config, out: &mut Outputs, now_us: u64) -> Result<(), End> {
+        self.ticks += 1;
+        self.trust.on_tick();
+        // The engine expects no election before it knows that it has the directory.
+        let may_stand = self.trust.may_vote_for(self.last()) && self.taking_over.is_none();
+        if may_stand || self.leading.is_some() {
+            self.raw.tick();
+        }
+        let alone = self.raw.raft.leader_id == 0 || !self.trust.is_whole();
+        let pace = if alone { HELLO_TICKS } else { SLOW_HELLO_TICKS };
+        if self.ticks == 1 || self.ticks % pace == 0 {
+            self.greet(config, out);
+        }
+        if let Some(Step::Failed) = self.fetching.as_mut().map(|fetching| fetching.on_tick(config, out)) {
+            self.abandon_fetching(out)?;
+        }
+        let given_up = self.serving.on_tick(&mut self.writer, out);
+        given_up.into_iter().for_each(|id| self.raw.report_snapshot(id, SnapshotStatus::Failure));
+        if self.ticks % MEMBERS_TICKS == 0 {
+            let due = self.ticks % (10 * MEMBERS_TICKS) == 0;
+            if let Some(leading) = &mut self.leading {
+                members::look(config, &mut self.raw, leading, &self.trust, due);
+            }
+        }
+        if let Some(leading) = &mut self.leading {
+            leading.ask_again(config, &mut self.raw, now_us);
+        }
+        self.go_on(config, out)
+    }
+
+    pub(crate) fn on_message(
+        &mut self,
+        config: &Config,
+        out: &mut Outputs,
+        node: u16,
+        message: ReplicaMessage,
+    ) -> Result<(), End> {
+        match message {
+            ReplicaMessage::Hello(hello) => self.on_hello(config, out, node, &hello)?,
+            ReplicaMessage::Raft(message) => {
+                if message.to != self.id || node_of(message.from) != node {
+                    return Ok(());
+                }
+                self.on_engine(config, out, node, *message)?;
+            }
+            ReplicaMessage::Resume { life, index } => {
+                self.trust.on_resume(life, index);
+            }
+            ReplicaMessage::Admit { .. } => {}
+            ReplicaMessage::Fetch { index, file, offset, length } => {
+                if !self.serving.on_fetch(out, node, index, file, offset, length) {
+                    out.send(node, &ReplicaMessage::Gone { index });
+                }
+            }
+            ReplicaMessage::Chunk { index, file, offset, bytes } => {
+                self.on_chunk(config, out, (node, index), (file, offset), &bytes)?;
+            }
+            ReplicaMessage::Gone { index } => {
+                if self.fetching.as_ref().is_some_and(|fetching| fetching.is_of(node, index)) {
+                    self.abandon_fetching(out)?;
+                }
+            }
+        }
+        self.go_on(config, out)
+    }
+
+    pub(crate) fn on_disk(
+        &mut self,
+        config: &Config,
+        out: &mut Outputs,
+        purpose: Purpose,
+        done: DiskDone,
+    ) -> Result<(), End> {
+        match (purpose, done) {
+            (Purpose::Step(number), _) if self.writer.on_done(number) => self.on_durable(out),
+            (Purpose::Partition, done) if self.has_partition() => out.push(Output::Done(hide(done))),
+            (Purpose::Fetch { node, index, file, offset }, DiskDone::Read { bytes, .. }) => {
+                out.send(node, &ReplicaMessage::Chunk { index, file, offset, bytes });
+            }
+            (Purpose::Closing, _) => return Err(End::Closed),
+            _ => {}
+        }
+        self.go_on(config, out)
+    }
+
+    pub(crate) fn on_request(&mut self, config: &Config, out: &mut Outputs, op: DiskOp) -> Result<(), End> {
+        let Some(leading) = &mut self.leading else { return Ok(()) };
+        leading.request(&mut self.raw, out, op);
+        self.go_on(config, out)
+    }
+
+    pub(crate) fn confirm(
+        &mut self,
+        config: &Config,
+        out: &mut Outputs,
+        now_us: u64,
+        number: u64,
+    ) -> Result<(), End> {
+        let Some(leading) = &mut self.leading else { return Ok(()) };
+        leading.confirm(config, &mut self.raw, out, now_us, number);
+        self.go_on(config, out)
+    }
+
+    pub(crate) fn shut_down(&mut self, out: &mut Outputs) {
+        self.closing = true;
+        self.writer.close(out);
+    }
+
+    /// The member that has most takes the lead.
+    pub(crate) fn hand_over(&mut self, config: &Config, out: &mut Outputs) -> Result<(), End> {
+        if let Some(leading) = &mut self.leading {
+            members::hand_over(&mut self.raw, leading);
+        }
+        self.go_on(config, out)
+    }
+
+    // Who the others are.
+
+    fn hello(&self, of: u16) -> Hello {
+        let last = self.last();
+        let fresh = last == (1, 1) && self.raw.raft.term == 1;
+        let own = Hello { id: Some(self.id), last, fresh, votes: self.has_vote(), ..Hello::default() };
+        self.trust.hello(of, own)
+    }
+
+    fn has_vote(&self) -> bool {
+        self.raw.raft.prs().conf().voters().contains(self.id)
+    }
+
+    fn greet(&self, config: &Config, out: &mut Outputs) {
+        for &node in config.nodes.iter().filter(|node| **node != config.node) {
+            out.send(node, &ReplicaMessage::Hello(self.hello(node)));
+        }
+    }
+
+    fn on_hello(&mut self, config: &Config, out: &mut Outputs, node: u16, hello: &Hello) -> Result<(), End> {
+        let own = if self.has_vote() { self.last() } else { Last::default() };
+        self.trust.on_hello(config, node, hello, own);
+        answer(out, node, hello, self.hello(node));
+        let last_index = self.raw.store().last();
+        let Some(leading) = &mut self.leading else { return Ok(()) };
+        let Some(id) = hello.id else {
+            members::admit(&mut self.raw, leading, out, node, hello.nonce);
+            return Ok(());
+        };
+        if leading.is_new_life(id, hello.life) {
+            // It may have less than it acknowledged in an earlier life.
+            if let Some(progress) = self.raw.raft.mut_prs().get_mut(id) {
+                progress.become_probe();
+                progress.matched = 0;
+                progress.next_idx = last_index + 1;
+                progress.pending_snapshot = 0;
+            }
+        }
+        if hello.suspended {
+            let index = last_index;
+            self.raw.read_index(Question::Resume { node, life: hello.life, index }.encode());
+        }
+        Ok(())
+    }
+
+    // The consensus engine.
+
+    fn on_engine(
+        &mut self,
+        config: &Config,
+        out: &mut Outputs,
+        node: u16,
+        mut message: eraftpb::Message,
+    ) -> Result<(), End> {
+        let kind = message.get_msg_type();
+        if kind == MessageType::MsgHeartbeat {
+            // The leader may believe in what this replica had before its power failed.
+            message.commit = message.commit.min(self.raw.store().last());
+        }
+        match kind {
+            MessageType::MsgRequestVote | MessageType::MsgRequestPreVote => {
+                if !self.trust.may_vote_for((message.log_term, message.index)) {
+                    return Ok(());
+                }
+                if !self.trust.is_whole() {
+                    // The candidate may have started anew since it was told. It must know whose vote it gets.
+                    out.send(node, &ReplicaMessage::Hello(self.hello(node)));
+                }
+            }
+            MessageType::MsgTimeoutNow if !self.trust.is_whole() => return Ok(()),
+            MessageType::MsgAppend | MessageType::MsgSnapshot if message.term < self.raw.raft.term => {}
+            MessageType::MsgAppend if self.fetching.is_some() => {
+                // The leader is another one, or has changed its mind: what was fetched is not part of any log yet.
+                self.abandon_fetching(out)?;
+            }
+            MessageType::MsgSnapshot => {
+                let metadata = message.get_snapshot().get_metadata();
+                let (index, term) = (metadata.index, metadata.term);
+                let log = &self.raw.raft.raft_log;
+                let is_news = index > log.committed && !log.match_term(index, term);
+                if is_news {
+                    return self.begin_fetching(config, out, node, message);
+                }
+            }
+            _ => {}
+        }
+        self.step(config, message)
+    }
+
+    fn step(&mut self, config: &Config, message: eraftpb::Message) -> Result<(), End> {
+        let term = self.raw.raft.term;
+        match self.raw.step(message) {
+            Ok(()) | Err(raft::Error::StepPeerNotFound | raft::Error::ProposalDropped) => {}
+            Err(raft::Error::StepLocalMsg) => {}
+            Err(error) => return Err(engine_failed(error)),
+        }
+        if self.raw.raft.term != term {
+            draw_timeout(config, &mut self.raw);
+        }
+        Ok(())
+    }
+
+    /// Everything that the engine wants done.
+    fn go_on(&mut self, config: &Config, out: &mut Outputs) -> Result<(), End> {
+        if self.closing {
+            return Ok(());
+        }
+        loop {
+            self.note_role(out);
+            if !self.raw.has_ready() {
+                break;
+            }
+            let mut ready = self.raw.ready();
+            self.send(out, ready.take_messages());
+            self.answer_questions(config, out, ready.take_read_states());
+            let committed = ready.take_committed_entries();
+            let applied = committed.last().map(|entry| entry.index);
+            self.apply(config, out, committed)?;
+            let number = self.steps_before + ready.number();
+            self.last_step = number;
+            if !ready.snapshot().is_empty() {
+                let (metadata, data) = (ready.snapshot().get_metadata(), ready.snapshot().data.clone());
+                self.take_over(config, out, number, metadata.clone(), data)?;
+            } else {
+                let entries = ready.take_entries();
+                self.write(config, out, number, ready.hs(), entries)?;
+            }
+            self.after.push_back((number, ready.take_persisted_messages()));
+            self.raw.advance_append_async(ready);
+            if let Some(applied) = applied {
+                self.raw.advance_apply_to(applied);
+            }
+            self.on_durable(out);
+            draw_timeout(config, &mut self.raw);
+            self.trust_again(config, out);
+            if let Some(leading) = &mut self.leading {
+                leading.begin_partition(&mut self.raw, out);
+                leading.propose_waiting(&mut self.raw, out);
+            }
+        }
+        self.rotate(config, out)
+    }
+
+    /// Steps are durable: others may hear of them.
+    fn on_durable(&mut self, out: &mut Outputs) {
+        while let Some((number, _)) = self.after.front() {
+            if !self.writer.is_durable(*number) {
+                break;
+            }
+            let (number, messages) = self.after.pop_front().unwrap_or_default();
+            self.raw.on_persist_ready(number - self.steps_before);
+            if let Some((_, index)) = self.taking_over.take_if(|(step, _)| *step <= number) {
+                self.raw.advance_apply_to(index);
+            }
+            self.send(out, messages);
+        }
+    }
+
+    fn send(&mut self, out: &mut Outputs, messages: Vec<eraftpb::Message>) {
+        for message in messages {
+            if !is_exchanged(&message) {
+                continue;
+            }
+            let node = node_of(message.to);
+            if message.get_msg_type() == MessageType::MsgSnapshot {
+                let index = message.get_snapshot().get_metadata().index;
+                self.serving.begin(node, message.to, index, &self.raw.store().contents);
+            }
+            out.send(node, &ReplicaMessage::Raft(Box::new(message)));
+        }
+    }
+
+    /// Whether this replica leads may have changed.
+    fn note_role(&mut self, out: &mut Outputs) {
+        let (is_leader, term) = (self.raw.raft.state == StateRole::Leader, self.raw.raft.term);
+        if let Some(leading) = self.leading.take_if(|leading| !is_leader || leading.term() != term) {
+            if leading.has_partition() {
+                out.push(Output::Follow);
+            }
+        }
+        if is_leader && self.leading.is_none() {
+            let quorum = self.raw.raft.prs().conf().voters().ids().len() / 2 + 1;
+            let voters = self.raw.raft.prs().conf().voters().ids();
+            let whole = voters.iter().filter(|id| {
+                if *id == self.id { self.trust.was_whole() } else { self.trust.is_known_whole(node_of(*id)) }
+            });
+            let needs_epoch = whole.count() < quorum;
+            self.leading = Some(Leading::new(term, needs_epoch));
+        }
+    }
+
+    fn answer_questions(&mut self, config: &Config, out: &mut Outputs, states: Vec<raft::ReadState>) {
+        for state in states {
+            match Question::decode(&state.request_ctx) {
+                Some(Question::Partition { number, asked_us }) => {
+                    if let Some(leading) = &mut self.leading {
+                        leading.on_confirmed(config, out, number, asked_us);
+                    }
+                }
+                Some(Question::Resume { node, life, index }) => {
+                    out.send(node, &ReplicaMessage::Resume { life, index });
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Entries are committed.
+    fn apply(&mut self, config: &Config, out: &mut Outputs, entries: Vec<Entry>) -> Result<(), End> {
+        for entry in entries {
+            let (index, term) = (entry.index, entry.term);
+            if entry.get_entry_type() != EntryType::EntryNormal {
+                self.apply_members(out, &entry)?;
+            } else if let Some(operation) = operation_of(&entry).map_err(unreadable)? {
+                self.execute(out, index, &operation);
+                self.raw.mut_store().contents.apply(&operation);
+                if let Some(leading) = &mut self.leading {
+                    leading.on_committed(out, term, &operation);
+                }
+            }
+            self.executed = self.executed.max(index);
+            self.raw.mut_store().applied = (index, term);
+            self.leading.iter_mut().for_each(|leading| leading.note_applied(term));
+        }
+        let applied = self.raw.store().applied.0;
+        self.raw.mut_store().forget(applied, config.tuning.held_bytes);
+        Ok(())
+    }
+
+    /// Takes bytes away, unless that was done already.
+    fn execute(&mut self, out: &mut Outputs, index: u64, operation: &Operation) {
+        if index <= self.executed || operation.takes_away().is_none() {
+            return;
+        }
+        // A start must know that this is committed: it would miss the bytes otherwise.
+        let mut hard = self.raw.raft.hard_state();
+        hard.commit = hard.commit.max(index);
+        self.writer.write(out, vec![Record::Hard(hard)], true, Purpose::Nothing);
+        self.serving.note_taken_away(operation);
+        match operation {
+            Operation::Delete { file } if self.serving.keeps(*file) => self.writer.forget(*file),
+            operation => self.writer.take_away(out, operation),
+        }
+    }
+
+    fn apply_members(&mut self, out: &mut Outputs, entry: &Entry) -> Result<(), End> {
+        let mut change = ConfChangeV2::new();
+        if entry.get_entry_type() == EntryType::EntryConfChange {
+            return Err(End::Failed("a change of members of an old kind".into()));
+        }
+        change.merge_from_bytes(&entry.data).map_err(|_| unreadable(Malformed))?;
+        let members = self.raw.apply_conf_change(&change).map_err(engine_failed)?;
+        self.raw.mut_store().members = members.clone();
+        let record = Record::Members { index: entry.index, members };
+        self.writer.write(out, vec![record], false, Purpose::Nothing);
+        Ok(())
+    }
+
+    /// Entries are written: what they append to their files, what they are to the journal.
+    fn write(
+        &mut self,
+        config: &Config,
+        out: &mut Outputs,
+        number: u64,
+        hard: Option<&HardState>,
+        entries: Vec<Entry>,
+    ) -> Result<(), End> {
+        let (old_hard, mut records) = (self.raw.store().hard.clone(), Vec::new());
+        let mut syncs = config.always && !entries.is_empty();
+        if let Some(hard) = hard {
+            let is_promise = (hard.term, hard.vote) != (old_hard.term, old_hard.vote);
+            syncs |= is_promise;
+            if is_promise || !entries.is_empty() {
+                records.push(Record::Hard(hard.clone()));
+            }
+            self.raw.mut_store().hard = hard.clone();
+        }
+        if let Some(first) = entries.first().filter(|first| first.index <= self.raw.store().last()) {
+            let last = first.index - 1;
+            self.raw.mut_store().cut(last);
+            let contents = self.raw.store().contents_at(last, self.executed).map_err(unreadable)?;
+            self.writer.cut(out, contents);
+        }
+        for entry in entries {
+            let operation = operation_of(&entry).map_err(unreadable)?;
+            if let Some(Operation::Append { file, .. }) = &operation {
+                self.execute_before(out, entry.index, *file)?;
+                self.serving.let_go(*file, &mut self.writer, out);
+            }
+            records.push(self.writer.append(out, &entry, operation.as_ref()));
+            syncs |= matches!(operation, Some(Operation::Sync { .. }));
+            self.raw.mut_store().push(entry);
+        }
+        self.writer.write(out, records, syncs, Purpose::Step(number));
+        Ok(())
+    }
+
+    /// Bytes are appended to a file of which bytes are taken away before: nobody proposes that before it is committed,
+    /// so it can be carried out.
+    fn execute_before(&mut self, out: &mut Outputs, index: u64, file: FileName) -> Result<(), End> {
+        let held = self.raw.store();
+        let is_open = |entry: &&Entry| entry.index > self.executed && entry.index < index;
+        let mut open = Vec::new();
+        for entry in held.from(self.executed + 1).take_while(is_open) {
+            let operation = operation_of(entry).map_err(unreadable)?;
+            open.extend(operation.map(|operation| (entry.index, operation)));
+        }
+        let Some(last) = open.iter().rfind(|(_, operation)| operation.takes_away() == Some(file)) else {
+            return Ok(());
+        };
+        let last = last.0;
+        if last > self.raw.raft.raft_log.committed {
+            return Err(End::Failed(format!("entry {index} appends to {file}, which is not committed yet")));
+        }
+        for (index, operation) in open.into_iter().take_while(|(index, _)| *index <= last) {
+            self.execute(out, index, &operation);
+            self.executed = index;
+        }
+        Ok(())
+    }
+
+    fn rotate(&mut self, config: &Config, out: &mut Outputs) -> Result<(), End> {
+        if !self.writer.is_long(config) || self.fetching.is_some() {
+            return Ok(());
+        }
+        self.begin_journal(config, out)
+    }
+
+    fn begin_journal(&mut self, config: &Config, out: &mut Outputs) -> Result<(), End> {
+        let held = self.raw.store();
+        let (index, term) = held.applied;
+        let base =
+            Base { id: self.id, index, term, members: held.members.clone(), contents: held.contents.clone() };
+        let (life, whole) = (self.trust.life(), self.trust.is_whole());
+        let mut hard = held.hard.clone();
+        hard.commit = hard.commit.max(index);
+        let records = vec![
+            Record::Base(Box::new(base)),
+            Record::Start { life, boot_id: config.boot_id, whole },
+            Record::Hard(hard),
+        ];
+        let records = with_entries(records, held, self.executed).map_err(unreadable)?;
+        self.writer.begin_journal(out, records);
+        Ok(())
+    }
+
+    // The directory of another replica.
+
+    fn begin_fetching(
+        &mut self,
+        config: &Config,
+        out: &mut Outputs,
+        node: u16,
+        message: eraftpb::Message,
+    ) -> Result<(), End> {
+        let index = message.get_snapshot().get_metadata().index;
+        if self.fetching.as_ref().is_some_and(|fetching| fetching.is_of(node, index)) {
+            return Ok(());
+        }
+        self.abandon_fetching(out)?;
+        let mut fields = Fields(message.get_snapshot().data.clone());
+        let target = Contents::take(&mut fields).map_err(unreadable)?;
+        let mut fetching = Fetching::new(node, index, message, target, self.writer.contents());
+        let step = fetching.go_on(config, out);
+        self.fetching = Some(fetching);
+        self.after_fetching(config, out, step)
+    }
+
+    fn on_chunk(
+        &mut self,
+        config: &Config,
+        out: &mut Outputs,
+        (node, index): (u16, u64),
+        (file, offset): (FileName, u64),
+        bytes: &Bytes,
+    ) -> Result<(), End> {
+        let Some(fetching) = self.fetching.as_mut().filter(|fetching| fetching.is_of(node, index)) else {
+            return Ok(());
+        };
+        let step = fetching.on_chunk(config, out, &mut self.writer, file, offset, bytes);
+        self.after_fetching(config, out, step)
+    }
+
+    fn after_fetching(&mut self, config: &Config, out: &mut Outputs, step: Step) -> Result<(), End> {
+        match step {
+            Step::GoesOn => Ok(()),
+            Step::Failed => self.abandon_fetching(out),
+            Step::Differs => self.give_up_tail(config, out),
+            Step::Done => {
+                let Some(fetching) = &mut self.fetching else { return Ok(()) };
+                let Some(message) = fetching.take_message() else { return Ok(()) };
+                self.step(config, message)?;
+                self.go_on(config, out)?;
+                // The engine had no use for it after all.
+                self.abandon_fetching(out)
+            }
+        }
+    }
+
+    /// The leader has other bytes where this replica has entries that nobody has committed: they never will be. The
+    /// engine begins again without them. If there are none, the directory is not one of this group.
+    fn give_up_tail(&mut self, config: &Config, out: &mut Outputs) -> Result<(), End> {
+        let (committed, last) = (self.raw.raft.raft_log.committed, self.raw.store().last());
+        if last <= committed || self.raw.store().applied.0 < committed {
+            return Err(End::GivenUp);
+        }
+        self.fetching = None;
+        let mut held = Held::new(HardState::new(), &Base::default());
+        std::mem::swap(&mut held, self.raw.mut_store());
+        held.cut(committed);
+        held.hard = self.raw.raft.hard_state();
+        let contents = held.contents.clone();
+        self.raw = engine(config, self.id, held)?;
+        self.after.clear();
+        self.steps_before = self.last_step;
+        self.writer.cut(out, contents);
+        self.trust.begin_life();
+        self.begin_journal(config, out)?;
+        self.greet(config, out);
+        Ok(())
+    }
+
+    /// What was fetched is no part of the log.
+    fn abandon_fetching(&mut self, out: &mut Outputs) -> Result<(), End> {
+        if self.fetching.take().is_some() {
+            let held = self.raw.store();
+            let contents = held.contents_at(held.last(), self.executed).map_err(unreadable)?;
+            self.writer.cut(out, contents);
+        }
+        Ok(())
+    }
+
+    /// The engine takes another replica's directory, which has been fetched, for its own.
+    fn take_over(
+        &mut self,
+        config: &Config,
+        out: &mut Outputs,
+        number: u64,
+        metadata: eraftpb::SnapshotMetadata,
+        data: Bytes,
+    ) -> Result<(), End> {
+        self.fetching = None;
+        self.taking_over = Some((number, metadata.index));
+        let contents = Contents::take(&mut Fields(data)).map_err(unreadable)?;
+        let (index, term, members) = (metadata.index, metadata.term, metadata.get_conf_state().clone());
+        let mut hard = self.raw.raft.hard_state();
+        hard.commit = hard.commit.max(index);
+        let base = Base { id: self.id, index, term, members: members.clone(), contents: contents.clone() };
+        let (life, whole) = (self.trust.life(), self.trust.is_whole());
+        let records = vec![
+            Record::Base(Box::new(base)),
+            Record::Start { life, boot_id: config.boot_id, whole },
+            Record::Hard(hard.clone()),
+        ];
+        self.writer.take_over(out, records, &contents, number);
+        self.executed = index;
+        let held = self.raw.mut_store();
+        held.hard = hard;
+        held.restart(index, term, members, contents);
+        Ok(())
+    }
+
+    /// A replica whose power failed has what a leader has confirmed: it counts again.
+    fn trust_again(&mut self, config: &Config, out: &mut Outputs) {
+        let leads = self.leading.as_ref().is_some_and(|leading| leading.is_current());
+        if self.trust.resumes(self.raw.store().applied.0, leads) {
+            self.writer.write(out, vec![Record::Whole], true, Purpose::Nothing);
+            self.greet(config, out);
+        }
+    }
+}
+
+fn unreadable(_: Malformed) -> End {
+    End::Failed("an entry of the replicated log cannot be read".into())
+}
+
+/// With the entries that are held after the last applied one, of which those up to `executed` are carried out.
+fn with_entries(mut records: Vec<Record>, held: &Held, executed: u64) -> Result<Vec<Record>, Malformed> {
+    let mut contents = held.contents.clone();
+    for entry in held.from(held.applied.0 + 1) {
+        let operation = operation_of(entry)?;
+        records.push(record_of(entry, operation.as_ref(), &contents));
+        match operation {
+            Some(operation) if entry.index <= executed => contents.apply(&operation),
+            Some(operation) => contents.apply_uncommitted(&operation),
+            None => {}
+        }
+    }
+    Ok(records)
+}
+
+fn held_after(restart: &Restart) -> Held {
+    let mut held = Held::new(restart.hard.clone(), &restart.base);
+    restart.entries.iter().cloned().for_each(|entry| held.push(entry));
+    held
+}
+
+/// A partition sees its own files.
+fn hide(done: DiskDone) -> DiskDone {
+    match done {
+        DiskDone::Listed { mut files } => {
+            files.retain(|(file, _)| !matches!(file, FileName::Journal(_) | FileName::Reserve));
+            DiskDone::Listed { files }
+        }
+        done => done,
+    }
+}

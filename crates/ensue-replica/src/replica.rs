@@ -1,0 +1,256 @@
+//! One replica of a partition's directory: from its start, alone or as a member of its group, to its stop.
+
+use crate::beginning::{Beginning, Begun};
+use crate::config::{Config, mix};
+use crate::disk::{Disk, Purpose};
+use crate::member::Member;
+use crate::message::{Hello, ReplicaMessage};
+use crate::starting::{Started, Starting};
+use bytes::Bytes;
+use ensue_store::disk::{DiskDone, DiskOp, failure_words};
+use std::collections::VecDeque;
+
+/// What a replica asks of its surroundings, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// To the replica on another node.
+    Send { node: u16, message: Bytes },
+    /// To the disk of this node.
+    Disk(DiskOp),
+    /// To the partition: the answer to what it asked of its directory.
+    Done(DiskDone),
+    /// The partition starts here: nobody else changes its directory in this term. `epoch` counts how often what was
+    /// committed may have been lost.
+    Lead { term: u64, epoch: u64 },
+    /// The partition does not live here any more; what it has not said is not said.
+    Follow,
+    /// When the question of this number was asked, and all before, nobody else had led.
+    Confirmed(u64),
+    /// Nothing more comes of this replica before its next start.
+    Stopped(String),
+}
+
+/// What the parts of a replica say.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    pub(crate) disk: Disk,
+    queue: VecDeque<Output>,
+}
+
+impl Outputs {
+    pub(crate) fn push(&mut self, output: Output) {
+        self.gather();
+        self.queue.push_back(output);
+    }
+
+    pub(crate) fn send(&mut self, node: u16, message: &ReplicaMessage) {
+        self.push(Output::Send { node, message: message.encode() });
+    }
+
+    fn gather(&mut self) {
+        self.queue.extend(self.disk.emitted.drain(..).map(Output::Disk));
+    }
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// It reads its journal.
+    Starting(Starting),
+    /// It has no directory: it begins the group with the others, or is admitted to it.
+    Beginning(Beginning),
+    Member(Box<Member>),
+    Stopped,
+}
+
+/// A replica: inputs go in, outputs are drained.
+#[derive(Debug)]
+pub struct Replica {
+    config: Config,
+    stage: Stage,
+    out: Outputs,
+}
+
+/// What ends a replica.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum End {
+    #[error("{0}")]
+    Failed(String),
+    /// It stopped in good order.
+    #[error("this node is shutting down")]
+    Closed,
+    /// What it has is of no use: it begins anew with an empty directory.
+    #[error("the directory of this replica is given up")]
+    GivenUp,
+}
+
+impl Replica {
+    /// Its first outputs read the disk.
+    pub fn new(config: Config) -> Replica {
+        let mut out = Outputs::default();
+        let starting = Starting::new(&mut out);
+        Replica { config, stage: Stage::Starting(starting), out }
+    }
+
+    /// The next output, oldest first; drain until empty after each input.
+    pub fn next_output(&mut self) -> Option<Output> {
+        self.out.gather();
+        self.out.queue.pop_front()
+    }
+
+    /// Time passes: given every `Tuning::tick_us`, with a clock that never goes back.
+    pub fn on_tick(&mut self, now_us: u64) {
+        let Replica { config, stage, out } = self;
+        let ended = match stage {
+            Stage::Beginning(beginning) => {
+                beginning.on_tick(config, out);
+                Ok(())
+            }
+            Stage::Member(member) => member.on_tick(config, out, now_us),
+            Stage::Starting(_) | Stage::Stopped => Ok(()),
+        };
+        self.go_on(ended);
+    }
+
+    /// Another node says something. Bytes that are no message, and what is said by a node without a replica, are
+    /// nothing.
+    pub fn on_message(&mut self, node: u16, message: Bytes) {
+        let Replica { config, stage, out } = self;
+        if node == config.node || !config.nodes.contains(&node) {
+            return;
+        }
+        let Ok(message) = ReplicaMessage::decode(message) else { return };
+        let ended = match stage {
+            Stage::Beginning(beginning) => match beginning.on_message(config, out, node, message) {
+                Some(Begun { records, base, life }) => {
+                    Member::begin(config, out, records, base, life).map(|member| {
+                        *stage = Stage::Member(Box::new(member));
+                    })
+                }
+                None => Ok(()),
+            },
+            Stage::Member(member) => member.on_message(config, out, node, message),
+            Stage::Starting(_) | Stage::Stopped => Ok(()),
+        };
+        self.go_on(ended);
+    }
+
+    /// The disk of this node answers.
+    pub fn on_disk(&mut self, done: DiskDone) {
+        let Replica { config, stage, out } = self;
+        let Some(purpose) = out.disk.answered(&done) else { return };
+        let is_old = matches!(stage, Stage::Starting(_)) && purpose != Purpose::Starting;
+        if is_old || matches!(stage, Stage::Stopped) {
+            return;
+        }
+        // What the partition reads is its own business; all else is what this replica promises others to have.
+        if let (DiskDone::Failed { op, file, reason, .. }, false) = (&done, purpose == Purpose::Partition) {
+            let words = failure_words(op, *file, reason);
+            return self.go_on(Err(End::Failed(words)));
+        }
+        let ended = match stage {
+            Stage::Starting(starting) => match starting.on_disk(config, out, done) {
+                Ok(Some(Started::Empty)) => {
+                    *stage = Stage::Beginning(Beginning::new(config));
+                    Ok(())
+                }
+                Ok(Some(Started::Member(restart))) => Member::restart(config, out, *restart).map(|member| {
+                    *stage = Stage::Member(Box::new(member));
+                }),
+                Ok(None) => Ok(()),
+                Err(end) => Err(end),
+            },
+            Stage::Member(member) => member.on_disk(config, out, purpose, done),
+            Stage::Beginning(_) | Stage::Stopped => Ok(()),
+        };
+        self.go_on(ended);
+    }
+
+    /// The partition asks something of its directory.
+    pub fn on_request(&mut self, op: DiskOp) {
+        if let Stage::Member(member) = &mut self.stage {
+            let ended = member.on_request(&self.config, &mut self.out, op);
+            self.go_on(ended);
+        }
+    }
+
+    /// The partition asks whether it still leads; questions have rising numbers. The answer may stay away if it does
+    /// not.
+    pub fn confirm(&mut self, now_us: u64, number: u64) {
+        if let Stage::Member(member) = &mut self.stage {
+            let ended = member.confirm(&self.config, &mut self.out, now_us, number);
+            self.go_on(ended);
+        }
+    }
+
+    /// The partition, if it lives here, has stopped: the replica stops in good order.
+    pub fn shut_down(&mut self) {
+        let ended = match &mut self.stage {
+            Stage::Member(member) => {
+                member.shut_down(&mut self.out);
+                Ok(())
+            }
+            Stage::Starting(_) | Stage::Beginning(_) => Err(End::Closed),
+            Stage::Stopped => Ok(()),
+        };
+        self.go_on(ended);
+    }
+
+    /// Another node takes the lead, if it can.
+    pub fn hand_over(&mut self) {
+        if let Stage::Member(member) = &mut self.stage {
+            let ended = member.hand_over(&self.config, &mut self.out);
+            self.go_on(ended);
+        }
+    }
+
+    /// The node that leads, as far as this replica knows.
+    pub fn leader(&self) -> Option<u16> {
+        match &self.stage {
+            Stage::Member(member) => member.leader(),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing more comes of it.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.stage, Stage::Stopped)
+    }
+
+    /// In words, for operators: what the replica does.
+    pub fn describe(&self) -> &'static str {
+        match &self.stage {
+            Stage::Starting(_) => "starting",
+            Stage::Beginning(_) => "empty, waiting for the others",
+            Stage::Member(member) => member.describe(),
+            Stage::Stopped => "stopped",
+        }
+    }
+
+    fn go_on(&mut self, ended: Result<(), End>) {
+        let Err(end) = ended else { return };
+        if let Stage::Member(member) = &self.stage {
+            if member.has_partition() {
+                self.out.push(Output::Follow);
+            }
+        }
+        match end {
+            End::GivenUp => {
+                self.config.seed = mix(self.config.seed);
+                self.out.disk.emit(DiskOp::List, Purpose::Starting);
+                self.stage = Stage::Starting(Starting::emptying());
+            }
+            end => {
+                self.stage = Stage::Stopped;
+                self.out.push(Output::Stopped(end.to_string()));
+            }
+        }
+    }
+}
+
+/// The answer to what another replica says of itself.
+pub(crate) fn answer(out: &mut Outputs, node: u16, heard: &Hello, own: Hello) {
+    if !heard.answer {
+        let answer = Hello { heard: heard.nonce, answer: true, ..own };
+        out.send(node, &ReplicaMessage::Hello(answer));
+    }
+}

@@ -1,0 +1,67 @@
+//! Groups of replicas under all faults.
+
+use super::{Plan, Report, run};
+
+fn plan(seed: u64) -> Plan {
+    Plan {
+        seed,
+        replicas: if seed % 4 == 3 { 5 } else { 3 },
+        always: seed % 2 == 0,
+        lease: seed % 3 == 0,
+        crashes: true,
+        power: true,
+        directories: true,
+        cuts: true,
+        lasts_us: 30_000_000,
+    }
+}
+
+fn run_all(plans: impl Iterator<Item = Plan>) -> Report {
+    let mut sum = Report::default();
+    for plan in plans {
+        let report = run(plan).unwrap_or_else(|words| panic!("{words}\n{plan:?}"));
+        sum.acknowledged += report.acknowledged;
+        sum.leaders += report.leaders;
+        sum.epochs += report.epochs;
+        sum.transfers += report.transfers;
+        sum.confirmed += report.confirmed;
+    }
+    sum
+}
+
+#[test]
+fn a_group_without_faults_has_one_leader_and_loses_nothing() {
+    let quiet = Plan { crashes: false, power: false, directories: false, cuts: false, ..plan(8) };
+    let report = run(quiet).expect("nothing happens");
+    // The first one, and then the one that is meant to lead.
+    assert!(report.leaders <= 2 && report.epochs == 0, "{report:?}");
+    assert!(report.acknowledged > 500 && report.confirmed > 50, "{report:?}");
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_by_crashes_cuts_and_lost_directories() {
+    let plans = (0..30).map(|seed| Plan { power: false, ..plan(seed) });
+    let report = run_all(plans);
+    assert_eq!(report.epochs, 0);
+    assert!(report.leaders > 100 && report.transfers > 100 && report.confirmed > 500, "{report:?}");
+}
+
+#[test]
+fn nothing_synced_is_lost_by_power_failures() {
+    let plans = (0..30).map(|seed| Plan { always: true, ..plan(seed) });
+    assert_eq!(run_all(plans).epochs, 0);
+}
+
+#[test]
+fn what_power_failures_of_a_majority_may_have_taken_is_said_to_be() {
+    let plans = (0..60).map(|seed| Plan { always: false, ..plan(seed) });
+    assert!(run_all(plans).epochs > 0);
+}
+
+/// More worlds than a gate has time for: `SEEDS=10000 cargo test -p ensue-replica soak -- --ignored`.
+#[test]
+#[ignore = "takes minutes"]
+fn soak() {
+    let seeds: u64 = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1_000);
+    run_all((1_000..1_000 + seeds).map(plan));
+}
