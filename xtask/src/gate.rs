@@ -23,6 +23,8 @@ pub struct Seeds {
     each: u32,
     /// Of each protocol, in which a datacenter is lost for good; and as many in which directories are.
     losing: u32,
+    /// Of each protocol, in which partitions are on three cores each.
+    replicated: u32,
     /// Of keyspaces with branches.
     branches: u32,
 }
@@ -47,14 +49,14 @@ pub struct Gate {
 impl Gate {
     /// Before a commit: on the build that the tests make.
     pub fn quick(root: PathBuf) -> Gate {
-        let seeds = Seeds { drawn: 200, each: 40, losing: 20, branches: 60 };
+        let seeds = Seeds { drawn: 200, each: 40, losing: 20, replicated: 3, branches: 60 };
         Gate { root, seeds, profile: "dev", cases: Some("1") }
     }
 
     /// Before a release: its optimized build takes minutes, the one whose instructions are counted some more, ten times
     /// as many worlds, too, and the event hashes differ whenever behaviour is changed on purpose.
     pub fn full(root: PathBuf) -> Gate {
-        let seeds = Seeds { drawn: 2_000, each: 400, losing: 200, branches: 600 };
+        let seeds = Seeds { drawn: 2_000, each: 400, losing: 200, replicated: 40, branches: 600 };
         Gate { root, seeds, profile: "release", cases: None }
     }
 
@@ -97,12 +99,13 @@ impl Gate {
 
     /// Everything that is simulated.
     fn simulations(&self) -> Vec<Step<'_>> {
-        let Seeds { drawn, each, losing, branches } = self.seeds;
+        let Seeds { drawn, each, losing, replicated, branches } = self.seeds;
         let mut steps = vec![Step::new(&format!("simulator, {drawn} seeds"), |log| self.simulator(log))];
         for (what, seeds, more) in [
             ("", each, &[][..]),
             (" that lose a datacenter", losing, &["--losing"]),
             (" that lose directories", losing, &["--losing-directories"]),
+            (" with replicas", replicated, &["--replicas"]),
         ] {
             let name = format!("simulator, {seeds} seeds of each protocol{what}");
             steps.push(Step::new(&name, move |log| self.each_protocol(log, seeds, more)));

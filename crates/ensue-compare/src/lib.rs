@@ -61,7 +61,8 @@ impl Contestant {
 
     /// The world that everybody has to live in.
     fn world(&self, seed: u64, demand: Demand) -> World {
-        let shape = Shape { datacenters: DATACENTERS, cores: 4, partitions: 4, one_process: false };
+        let shape =
+            Shape { replicas: 1, datacenters: DATACENTERS, cores: 4, partitions: 4, one_process: false };
         let delay_us = vec![vec![0, 40_000, 80_000], vec![40_000, 0, 60_000], vec![80_000, 60_000, 0]];
         world(self.options(seed, demand, shape, delay_us))
     }

@@ -108,7 +108,7 @@ pub fn run(sites: u8, seed: u64, span: Span, stopwatch: Stopwatch) -> Result<Sca
 }
 
 fn world(sites: u8, seed: u64) -> World {
-    let shape = Shape { datacenters: sites, cores: 1, partitions: 1, one_process: true };
+    let shape = Shape { replicas: 1, datacenters: sites, cores: 1, partitions: 1, one_process: true };
     let mut options = Options::calm(shape, 0, ensue_sim::rules::Rules::default());
     options.seed = seed;
     options.protocol = ensue_protocol::find("tardis").expect("it is registered");

@@ -79,6 +79,7 @@ impl Findings {
 impl Trial {
     pub fn run(&self) -> Result<Findings, String> {
         let shape = Shape {
+            replicas: 1,
             datacenters: self.datacenters,
             cores: self.partitions,
             partitions: self.partitions,

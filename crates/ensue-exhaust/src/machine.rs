@@ -131,6 +131,7 @@ impl Machine {
             | Output::Observed { .. }
             | Output::Errand { .. }
             | Output::Audit(_)
+            | Output::Confirm { .. }
             | Output::Openness { .. } => {}
         }
     }

@@ -66,7 +66,8 @@ pub struct State {
 
 impl Setting {
     pub fn new(case: Case, rules: Rules) -> Setting {
-        let shape = Shape { datacenters: 2, cores: 2, partitions: 2, one_process: case.one_process };
+        let shape =
+            Shape { replicas: 1, datacenters: 2, cores: 2, partitions: 2, one_process: case.one_process };
         let mut options = Options::calm(shape, 0, rules);
         // No disk fills here, and every state of a core has its disks.
         options.tuning.reserve_bytes = 512;

@@ -110,7 +110,7 @@ impl Lone {
                     }
                 }
                 Output::Send { .. } | Output::Trace(_) | Output::Stopped | Output::Observed { .. } => {}
-                Output::Openness { .. } | Output::Audit(_) => {}
+                Output::Openness { .. } | Output::Audit(_) | Output::Confirm { .. } => {}
             }
         }
     }
@@ -118,6 +118,7 @@ impl Lone {
 
 fn config(datacenters: u8) -> NodeConfig {
     let datacenters = (0..datacenters).map(|number| DatacenterTopology {
+        replicas: Vec::new(),
         name: DatacenterId(number).to_string(),
         cores: 1,
         placement: vec![CoreId(0); usize::from(PARTITIONS)],

@@ -198,6 +198,7 @@ impl Site {
                 | Output::Observed { .. }
                 | Output::Errand { .. }
                 | Output::Audit(_)
+                | Output::Confirm { .. }
                 | Output::Openness { .. } => {}
             }
         }
@@ -212,6 +213,7 @@ impl Site {
 
 fn config(number: usize, protocol: &str, partitions: u16, tuning: &Tuning) -> NodeConfig {
     let datacenter = |number: usize| DatacenterTopology {
+        replicas: Vec::new(),
         name: DatacenterId(number as u8).to_string(),
         cores: 1,
         placement: vec![CoreId(0); usize::from(partitions)],

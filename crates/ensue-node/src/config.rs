@@ -28,14 +28,27 @@ pub struct DatacenterTopology {
     pub name: String,
     /// Cores of all its nodes together.
     pub cores: u16,
-    /// The core that owns each partition, by partition number.
+    /// The core that owns each partition, by partition number; the one that is meant to, if it is replicated.
     pub placement: Vec<CoreId>,
+    /// The cores on which each partition is replicated, by partition number, the one that is meant to own it first;
+    /// none if no partition is.
+    pub replicas: Vec<Vec<CoreId>>,
 }
 
 impl Topology {
     /// The core that owns a partition in a datacenter.
     pub fn owner(&self, datacenter: DatacenterId, partition: PartitionId) -> CoreId {
         self.datacenters[usize::from(datacenter.0)].placement[usize::from(partition.0)]
+    }
+
+    /// The cores on which a partition is replicated in a datacenter; none if it is not.
+    pub fn replicas(&self, datacenter: DatacenterId, partition: PartitionId) -> &[CoreId] {
+        let there = self.datacenters.get(usize::from(datacenter.0));
+        there.and_then(|there| there.replicas.get(usize::from(partition.0))).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn is_replicated(&self, datacenter: DatacenterId, partition: PartitionId) -> bool {
+        !self.replicas(datacenter, partition).is_empty()
     }
 
     /// The datacenter of this name.
@@ -308,12 +321,21 @@ impl NodeConfig {
         self.directives.iter().any(|(name, value)| name == "enable-debug-command" && value != "no")
     }
 
-    /// Partitions that this core owns.
+    /// Partitions that this core owns for good.
     pub fn own_partitions(&self) -> impl Iterator<Item = PartitionId> + '_ {
         let local = &self.topology.datacenters[usize::from(self.topology.datacenter.0)];
         (0..self.topology.partitions)
             .map(PartitionId)
             .filter(|p| local.placement[usize::from(p.0)] == self.core)
+            .filter(|p| !self.topology.is_replicated(self.topology.datacenter, *p))
+    }
+
+    /// Partitions of which this core has a replica.
+    pub fn replicated_partitions(&self) -> impl Iterator<Item = PartitionId> + '_ {
+        let here = self.topology.datacenter;
+        (0..self.topology.partitions)
+            .map(PartitionId)
+            .filter(move |p| self.topology.replicas(here, *p).contains(&self.core))
     }
 
     /// The protocol name of a keyspace.

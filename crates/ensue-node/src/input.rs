@@ -71,6 +71,29 @@ pub enum Input {
         datacenter: DatacenterId,
         core: CoreId,
     },
+    /// This core owns a replicated partition from now on, in this term of its replicas. `epoch` counts how often what
+    /// they had committed may have been lost.
+    Lead {
+        partition: PartitionId,
+        term: u64,
+        epoch: u64,
+    },
+    /// It does not any more.
+    Follow {
+        partition: PartitionId,
+    },
+    /// A core of any datacenter owns a replicated partition.
+    Owner {
+        datacenter: DatacenterId,
+        partition: PartitionId,
+        core: CoreId,
+        term: u64,
+    },
+    /// The answer to an `Output::Confirm`, and to all before of that partition.
+    Confirmed {
+        partition: PartitionId,
+        number: u64,
+    },
     /// What `INFO` shall say of this core's links to a datacenter, in place of what was reported before.
     LinkReport(LinkReport),
     /// What `INFO memory` shall say of the process. Given to one core of each node, now and then.

@@ -62,10 +62,10 @@ impl NotTheirs {
 pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelope) -> Result<(), NotTheirs> {
     let Envelope { from, to, message, .. } = envelope;
     let here = CoreName { datacenter: topology.datacenter, core: own };
-    if core_of(topology, *from) != Some(peer) {
+    if !is_of(topology, *from, peer) {
         return Err(NotTheirs::From(Place(*from)));
     }
-    if core_of(topology, *to) != Some(here) {
+    if !is_of(topology, *to, here) {
         return Err(NotTheirs::To(Place(*to)));
     }
     let own = topology.datacenter;
@@ -74,6 +74,19 @@ pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelo
     if matches!(message, Message::Interest { .. } | Message::Publish { .. }) {
         let are_cores = matches!((from, to), (Address::Core { .. }, Address::Core { .. }));
         return if are_cores { Ok(()) } else { Err(NotTheirs::From(Place(*from))) };
+    }
+    if matches!(message, Message::Replica { .. } | Message::Leads { .. }) {
+        let (Message::Replica { partition, .. } | Message::Leads { partition, .. }) = message else {
+            return Ok(());
+        };
+        let is_theirs = topology.replicas(peer.datacenter, *partition).contains(&peer.core);
+        let are_cores = matches!((from, to), (Address::Core { .. }, Address::Core { .. }));
+        let is_within = peer.datacenter == own || matches!(message, Message::Leads { .. });
+        return match (is_theirs && are_cores, is_within) {
+            (true, true) => Ok(()),
+            (true, false) => Err(NotTheirs::OnlyWithin),
+            (false, _) => Err(NotTheirs::From(Place(*from))),
+        };
     }
     if is_about_homes(message) {
         return match (from, to) {
@@ -92,7 +105,23 @@ pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelo
     }
 }
 
-/// The core of an address, if the cluster has it: one that has sessions, or one on which a partition lives.
+/// Whether the core may be the one of an address: it has these sessions, or the partition may live there.
+pub(crate) fn is_of(topology: &Topology, address: Address, core: CoreName) -> bool {
+    let datacenter = address.datacenter();
+    let Some(there) = topology.datacenters.get(usize::from(datacenter.0)) else { return false };
+    let has_it = match address {
+        Address::Core { core: named, .. } => named == core.core && named.0 < there.cores,
+        Address::Partition { partition, .. } if topology.is_replicated(datacenter, partition) => {
+            topology.replicas(datacenter, partition).contains(&core.core)
+        }
+        Address::Partition { partition, .. } => {
+            there.placement.get(usize::from(partition.0)) == Some(&core.core)
+        }
+    };
+    datacenter == core.datacenter && has_it
+}
+
+/// A core of an address, if the cluster has it: one that has sessions, or one on which a partition may live.
 pub(crate) fn core_of(topology: &Topology, address: Address) -> Option<CoreName> {
     let datacenter = address.datacenter();
     let there = topology.datacenters.get(usize::from(datacenter.0))?;

@@ -5,6 +5,7 @@
 
 use crate::admission::Admission;
 use crate::config::NodeConfig;
+use crate::gate::Gate;
 use crate::partition::{Partition, Protocols};
 use crate::router;
 use crate::session::{SessionOutput, Sessions};
@@ -12,7 +13,7 @@ use crate::{Input, Output, Trace};
 use ensue_protocol::Options;
 use ensue_types::{CoreId, DatacenterId, Now, PartitionId};
 use ensue_wire::{Address, CoreName, Envelope};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// The logic of one core: a value that can be copied, and whose `Debug` text tells all of its state.
@@ -22,6 +23,10 @@ pub struct Node {
     protocols: Protocols,
     sessions: Sessions,
     partitions: BTreeMap<PartitionId, Partition>,
+    /// What replicated partitions have said and may not leave yet.
+    gates: BTreeMap<PartitionId, Gate>,
+    /// The cores that can be told something; those of this process, too.
+    linked: BTreeSet<CoreName>,
     now: Now,
     inbox: VecDeque<Envelope>,
     outputs: VecDeque<Output>,
@@ -78,6 +83,8 @@ impl Node {
         let mut node = Node {
             sessions: Sessions::new(config.clone(), protocols.clone()),
             partitions: owned.into_iter().map(partition).collect(),
+            gates: BTreeMap::new(),
+            linked: BTreeSet::new(),
             now,
             inbox: VecDeque::new(),
             outputs: VecDeque::new(),
@@ -113,6 +120,16 @@ impl Node {
             Input::Message(envelope) => self.admit(envelope),
             Input::LinkUp { datacenter, core } => self.on_link_up(now, datacenter, core),
             Input::LinkDown { datacenter, core } => self.on_link_down(now, datacenter, core),
+            Input::Lead { partition, term, epoch } => self.lead(now, partition, term, epoch),
+            Input::Follow { partition } => self.follow(now, partition),
+            Input::Owner { datacenter, partition, core, term } => {
+                self.on_owner(now, CoreName { datacenter, core }, partition, term);
+            }
+            Input::Confirmed { partition, number } => {
+                if let Some(gate) = self.gates.get_mut(&partition) {
+                    gate.on_answer(number);
+                }
+            }
             Input::LinkReport(report) => self.sessions.on_link_report(report),
             Input::MemoryReport(report) => self.sessions.on_memory_report(report),
             Input::CpuReport(report) => self.sessions.on_cpu_report(report),
@@ -214,7 +231,21 @@ impl Node {
         }
         let mut released = Vec::new();
         gather_from(id, partition, &mut self.outputs, &mut released);
-        released.into_iter().for_each(|envelope| self.route(envelope));
+        self.release(id, released);
+    }
+
+    /// What a partition says goes its way, once it may.
+    fn release(&mut self, id: PartitionId, released: Vec<Envelope>) {
+        let Some(gate) = self.gates.get_mut(&id) else {
+            return released.into_iter().for_each(|envelope| self.route(envelope));
+        };
+        released.into_iter().for_each(|envelope| gate.hold(envelope));
+        let free: Vec<Envelope> = std::iter::from_fn(|| gate.next()).collect();
+        let question = gate.next_question();
+        free.into_iter().for_each(|envelope| self.route(envelope));
+        if let Some(number) = question {
+            self.outputs.push_back(Output::Confirm { partition: id, number });
+        }
     }
 
     /// Collects what sessions and partitions have said.
@@ -222,9 +253,13 @@ impl Node {
         self.gather_from_sessions();
         let mut released = Vec::new();
         for (&id, partition) in &mut self.partitions {
-            gather_from(id, partition, &mut self.outputs, &mut released);
+            let mut of_one = Vec::new();
+            gather_from(id, partition, &mut self.outputs, &mut of_one);
+            if !of_one.is_empty() || self.gates.contains_key(&id) {
+                released.push((id, of_one));
+            }
         }
-        released.into_iter().for_each(|envelope| self.route(envelope));
+        released.into_iter().for_each(|(id, released)| self.release(id, released));
         self.finish_stopping();
     }
 
@@ -271,7 +306,8 @@ impl Node {
 
     /// Ours comes back in; the rest goes to the core that owns it.
     fn route(&mut self, envelope: Envelope) {
-        let Some((datacenter, core)) = router::locate(&self.config, envelope.to) else {
+        let Some((datacenter, core)) = router::locate(&self.config, self.sessions.placement(), envelope.to)
+        else {
             let what = "a message to a place that the cluster does not have";
             return self.outputs.push_back(Output::Trace(Trace::Refused { what }));
         };
@@ -283,8 +319,10 @@ impl Node {
     }
 
     fn on_link_up(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) {
+        self.linked.insert(CoreName { datacenter, core });
         let topology = self.config.topology.clone();
-        let owns = |partition: PartitionId| topology.owner(datacenter, partition) == core;
+        let placement = self.sessions.placement().clone();
+        let owns = |partition: PartitionId| placement.owner(&topology, datacenter, partition) == core;
         if datacenter == topology.datacenter {
             self.sessions.on_link_up(core);
         }
@@ -293,14 +331,84 @@ impl Node {
     }
 
     fn on_link_down(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) {
+        self.linked.remove(&CoreName { datacenter, core });
         let topology = self.config.topology.clone();
-        let owns = |partition: PartitionId| topology.owner(datacenter, partition) == core;
+        let placement = self.sessions.placement().clone();
+        let owns = |partition: PartitionId| placement.owner(&topology, datacenter, partition) == core;
         self.partitions
             .values_mut()
             .for_each(|partition| partition.on_link_down(now, datacenter, core, &owns));
         self.sessions.on_peer_down(CoreName { datacenter, core });
         if datacenter == topology.datacenter {
             self.sessions.on_link_down(now, core);
+        }
+    }
+
+    /// This core owns a replicated partition: it begins as after a start, for that is what it is.
+    fn lead(&mut self, now: Now, id: PartitionId, term: u64, epoch: u64) {
+        let mut config = (*self.config).clone();
+        // What was acknowledged is in the directory unless the epoch is another one: as within one boot of a machine.
+        config.boot_id = [0xe5; 16];
+        config.boot_id[..8].copy_from_slice(&epoch.to_le_bytes());
+        // No two owners of a partition give the same numbers to what they ask.
+        config.boot = term as u32;
+        config.identity_seed ^= u128::from(term) << 32;
+        let mut partition = Partition::new(id, Arc::new(config), self.protocols.clone(), now);
+        partition.start();
+        self.partitions.insert(id, partition);
+        self.gates.insert(id, Gate::default());
+        let own = CoreName { datacenter: self.config.topology.datacenter, core: self.config.core };
+        self.on_owner(now, own, id, term);
+        for CoreName { datacenter, core } in self.linked.clone() {
+            let topology = self.config.topology.clone();
+            let placement = self.sessions.placement().clone();
+            let owns = |partition: PartitionId| placement.owner(&topology, datacenter, partition) == core;
+            if let Some(partition) = self.partitions.get_mut(&id) {
+                partition.on_link_up(now, datacenter, &owns);
+            }
+        }
+    }
+
+    /// This core owns a replicated partition no more; what it had not said yet is not said.
+    fn follow(&mut self, now: Now, id: PartitionId) {
+        self.gates.remove(&id);
+        if self.partitions.remove(&id).is_some() {
+            let (datacenter, core) = (self.config.topology.datacenter, self.config.core);
+            self.sessions.placement_mut().on_gone(datacenter, id, core);
+            self.sessions.on_partition_moved(now, id);
+            self.lose_owner(now, CoreName { datacenter, core }, id);
+        }
+    }
+
+    /// A replicated partition of some datacenter has a new owner. For everybody else that is a link to it that breaks,
+    /// and one that comes up.
+    fn on_owner(&mut self, now: Now, owner: CoreName, id: PartitionId, term: u64) {
+        let CoreName { datacenter, core } = owner;
+        let here = self.config.topology.datacenter;
+        let before = self.sessions.placement().owner(&self.config.topology, datacenter, id);
+        if !self.sessions.placement_mut().on_leader(datacenter, id, core, term) {
+            return;
+        }
+        self.lose_owner(now, CoreName { datacenter, core: before }, id);
+        if datacenter == here {
+            if core != self.config.core && self.partitions.contains_key(&id) {
+                // The replica here will hear of it, too.
+                self.follow(now, id);
+            }
+            self.sessions.on_partition_moved(now, id);
+        }
+        let own = CoreName { datacenter: here, core: self.config.core };
+        if owner == own || self.linked.contains(&owner) {
+            let is_it = |partition: PartitionId| partition == id;
+            self.partitions.values_mut().for_each(|partition| partition.on_link_up(now, datacenter, &is_it));
+        }
+    }
+
+    /// What the partitions here had asked a partition elsewhere, or were asked by it, is over.
+    fn lose_owner(&mut self, now: Now, owner: CoreName, id: PartitionId) {
+        let is_it = |partition: PartitionId| partition == id;
+        for partition in self.partitions.values_mut() {
+            partition.on_owner_lost(now, owner.datacenter, &is_it);
         }
     }
 

@@ -5,7 +5,7 @@
 
 use crate::config::Topology;
 use crate::links::{self, Linked};
-use ensue_types::{DatacenterId, PartitionId};
+use ensue_types::DatacenterId;
 use std::collections::BTreeMap;
 
 /// Of whom the metrics are.
@@ -61,10 +61,4 @@ impl Observation {
     pub fn metric(&self, name: &str) -> i64 {
         self.metrics.get(name).copied().unwrap_or(0)
     }
-}
-
-/// The partitions of some cores.
-pub(crate) fn partitions_of(topology: &Topology, cores: std::ops::Range<u16>) -> Vec<PartitionId> {
-    let all = (0..topology.partitions).map(PartitionId);
-    all.filter(|&partition| cores.contains(&topology.owner(topology.datacenter, partition).0)).collect()
 }

@@ -33,6 +33,8 @@ pub enum Output {
     Errand { session: SessionId, number: u64, errand: Errand },
     /// The answer to an `Input::Observe`.
     Observed { session: SessionId, observation: Box<Observation> },
+    /// Does this core still own the replicated partition? `Input::Confirmed` follows if so.
+    Confirm { partition: PartitionId, number: u64 },
     /// An operator's command, for the record of such; only where `NodeConfig::audits`.
     Audit(Box<Audit>),
 }

@@ -384,8 +384,20 @@ impl Partition {
         core: CoreId,
         owns: &dyn Fn(PartitionId) -> bool,
     ) {
+        self.on_owner_lost(now, datacenter, owns);
+        if datacenter == self.cx.datacenter {
+            let sessions = Address::Core { datacenter, core };
+            self.others.replication.forget_asks(&|from| from == sessions);
+            self.reads.drop_blocked_of(&mut self.others, sessions);
+            self.executor().drop_pops_of(sessions);
+            self.peers.buffered.retain(|buffered| buffered.from != sessions);
+        }
+    }
+
+    /// Other partitions are not where they were: what they asked is forgotten, and what they were asked is asked again.
+    pub fn on_owner_lost(&mut self, now: Now, datacenter: DatacenterId, lost: &dyn Fn(PartitionId) -> bool) {
         self.cx.now = now;
-        if datacenter != self.cx.datacenter && owns(self.cx.id) {
+        if datacenter != self.cx.datacenter && lost(self.cx.id) {
             self.others.failover.failed.link_down(datacenter);
             if let Some(sender) = self.others.replication.sender_mut(datacenter) {
                 sender.on_link_down();
@@ -394,14 +406,10 @@ impl Partition {
         }
         if datacenter == self.cx.datacenter {
             self.others.replication.forget_asks(&|from| match from {
-                Address::Partition { partition, .. } => owns(partition),
-                Address::Core { core: other, .. } => other == core,
+                Address::Partition { partition, .. } => lost(partition),
+                Address::Core { .. } => false,
             });
-            let sessions = Address::Core { datacenter, core };
-            self.reads.drop_blocked_of(&mut self.others, sessions);
-            self.executor().drop_pops_of(sessions);
-            self.peers.buffered.retain(|buffered| buffered.from != sessions);
-            self.reads.snapshot_reads.fail_snapshot_reads(&mut self.cx, owns);
+            self.reads.snapshot_reads.fail_snapshot_reads(&mut self.cx, lost);
         }
     }
 

@@ -54,6 +54,7 @@ use crate::errand::ErrandDone;
 use crate::links::LinkReport;
 use crate::memory::MemoryReport;
 use crate::observation::Scope;
+use crate::placement::Placement;
 use crate::statistics::Statistics;
 use crate::{Dropped, NodeConfig, Trace};
 use admin::cluster_query::{ClusterQuery, Purpose};
@@ -64,10 +65,11 @@ use core_state::{CoreState, Counters, Publisher, Waiter};
 use cx::Cx;
 use ensue_protocol::Protocol;
 use ensue_resp::ProtocolVersion;
-use ensue_types::{Args, CoreId, LogicalTime, Now, Reply, RequestId, Rule, SessionId};
+use ensue_types::{Args, CoreId, LogicalTime, Now, PartitionId, Reply, RequestId, Rule, SessionId};
 use ensue_wire::{
     Address, ChannelKind, CoreName, CoreQuery, Envelope, HomeOutcome, HomeRequest, Interest, Message,
 };
+use exchange::Lost;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use home_requests::Reconnected;
@@ -389,7 +391,24 @@ impl Sessions {
     pub(crate) fn on_link_down(&mut self, now: Now, core: CoreId) {
         self.core.on_link_down(core);
         for session in self.in_order() {
-            self.with(now, session, |turn| turn.on_link_down(core));
+            self.with(now, session, |turn| turn.on_lost(Lost::Core(core)));
+        }
+    }
+
+    /// Where partitions live.
+    pub(crate) fn placement(&self) -> &Placement {
+        &self.core.placement
+    }
+
+    pub(crate) fn placement_mut(&mut self) -> &mut Placement {
+        &mut self.core.placement
+    }
+
+    /// A partition of this datacenter does not live where it did: what it was asked there will not be answered.
+    pub(crate) fn on_partition_moved(&mut self, now: Now, partition: PartitionId) {
+        self.core.on_partition_moved(partition);
+        for session in self.in_order() {
+            self.with(now, session, |turn| turn.on_lost(Lost::Partition(partition)));
         }
     }
 

@@ -66,6 +66,7 @@ struct Cluster {
 fn topology(datacenter: DatacenterId) -> Topology {
     let cores = |number: u8| if number == 0 { 2 } else { 1 };
     let one = |number: u8| DatacenterTopology {
+        replicas: Vec::new(),
         name: DatacenterId(number).to_string(),
         cores: cores(number),
         placement: (0..PARTITIONS).map(|partition| CoreId(partition % cores(number))).collect(),

@@ -26,7 +26,7 @@ use crate::shaper::Shaper;
 use crate::tls::{Certificates, TlsError};
 use crate::users::{self, UsersError};
 use ensue_node::acl::Users;
-use ensue_node::{BranchingOptions, MemoryReport, Node, NodeConfig, TokenKey, Tuning};
+use ensue_node::{BranchingOptions, Host, MemoryReport, NodeConfig, ReplicaOptions, TokenKey, Tuning};
 use ensue_types::{Breaking, CoreId, Rule};
 use ensue_wire::{
     CoreName, FLAG_SECRET, Hello, Identity, Keys, NONCE_BYTES, SETTINGS_BYTES_MAX, Settings,
@@ -187,7 +187,8 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
         let core = CoreId(cluster.own_node().first_core + index as u16);
         let name = CoreName { datacenter: cluster.own, core };
         let node_config = node_config(config, &cluster, core, machine, given.clone());
-        let node = Node::new(node_config, machine.clock.now())?;
+        let options = ReplicaOptions { lease: config.replica_lease, ..ReplicaOptions::default() };
+        let node = Host::new(node_config, &options, machine.clock.now())?;
         pumps.push(Pump {
             name,
             node,

@@ -13,7 +13,7 @@ mod source;
 mod tls;
 mod words;
 
-pub use cluster::{Cluster, Datacenter, NodeLine, NodePlace};
+pub use cluster::{Cluster, Datacenter, NodeLine, NodePlace, Replicas};
 pub use error::{ConfigError, Origin};
 pub use tls::{AuthClients, TlsOptions, TlsVersion};
 
@@ -56,6 +56,10 @@ pub struct Config {
     /// Every node of the cluster; none means a cluster of this node alone.
     pub nodes: Vec<NodeLine>,
     pub partitions: u16,
+    /// On how many nodes of its datacenter each partition is.
+    pub replicas: Replicas,
+    /// Owners of replicated partitions answer reads by a lease.
+    pub replica_lease: bool,
     /// Cores of a node whose line does not say.
     pub cores: u16,
     /// Where clients are served without encryption; zero is nowhere.
@@ -173,6 +177,8 @@ impl Default for Config {
             node: 0,
             nodes: Vec::new(),
             partitions: 16,
+            replicas: Replicas::default(),
+            replica_lease: false,
             cores: 1,
             port: 6379,
             bind: vec!["127.0.0.1".into(), "-::1".into()],

@@ -18,7 +18,7 @@ use crate::listener::{self, Guest, Listener};
 use crate::log::{self, Throttle};
 use crate::metrics::Question;
 use crate::peers::{self, Peers};
-use ensue_node::{Input, Node, Output, Trace};
+use ensue_node::{Host, Input, Output, Trace};
 use ensue_types::{CoreId, DatacenterId, SessionId};
 use ensue_wire::CoreName;
 use mio::{Events, Interest, Poll, Registry, Token};
@@ -37,7 +37,7 @@ const EVENTS_PER_TURN: usize = 1_024;
 /// Everything that the loop of one core works with.
 pub(crate) struct Pump {
     pub(crate) name: CoreName,
-    pub(crate) node: Node,
+    pub(crate) node: Host,
     pub(crate) clock: Clock,
     pub(crate) poll: Poll,
     pub(crate) clients: Clients,
@@ -320,6 +320,8 @@ impl Pump {
                 }
             }
             Output::Trace(trace) => self.tell(&trace),
+            // A host answers that itself.
+            Output::Confirm { .. } => {}
             Output::Stopped => self.state.stopped = true,
         }
     }
@@ -406,6 +408,23 @@ impl Pump {
             }
             Trace::PartitionReady { partition, records } => {
                 log::notice(format_args!("{core}: partition {partition} is ready after {records} records"));
+            }
+            other => self.tell_of_replicas(other),
+        }
+    }
+
+    /// The same of partitions that live on several nodes.
+    fn tell_of_replicas(&self, trace: &Trace) {
+        let core = self.name;
+        match trace {
+            Trace::Leads { partition, term } => {
+                log::notice(format_args!("{core}: partition {partition} lives here since term {term}"));
+            }
+            Trace::LeadsNoMore { partition } => {
+                log::notice(format_args!("{core}: partition {partition} lives elsewhere"));
+            }
+            Trace::ReplicaStopped { partition, reason } => {
+                log::warning(format_args!("{core}: the replica of partition {partition} stopped: {reason}"));
             }
             other => self.tell_of_directories(other),
         }

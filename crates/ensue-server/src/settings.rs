@@ -17,6 +17,11 @@ pub(crate) fn cores_of(datacenter: &str) -> String {
     format!("cores of the nodes of {datacenter}")
 }
 
+/// The setting that says on how many nodes of a datacenter each partition is, if on several.
+pub(crate) fn replicas_of(datacenter: &str) -> String {
+    format!("replicas in {datacenter}")
+}
+
 /// The setting that says which protocol a keyspace has.
 pub(crate) fn protocol_of(keyspace: usize) -> String {
     format!("keyspace {keyspace} protocol")
@@ -32,6 +37,9 @@ pub(crate) fn settings(config: &Config, cluster: &Cluster) -> Settings {
     for datacenter in &cluster.datacenters {
         let cores: Vec<String> = datacenter.nodes.iter().map(|node| node.cores.to_string()).collect();
         settings.add(Scope::Cluster, cores_of(&datacenter.name), cores.join(" "));
+        if datacenter.replicas > 1 {
+            settings.add(Scope::Cluster, replicas_of(&datacenter.name), datacenter.replicas.to_string());
+        }
     }
     for (keyspace, protocol) in config.protocols.iter().enumerate() {
         settings.add(Scope::Cluster, protocol_of(keyspace), protocol);

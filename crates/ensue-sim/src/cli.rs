@@ -39,6 +39,8 @@ pub struct SimOptions {
     pub losing: bool,
     /// In each seed directories of a datacenter are lost, exchanged, or replaced by old copies.
     pub losing_directories: bool,
+    /// Partitions are on three cores each.
+    pub replicas: bool,
     /// In each seed clocks run far ahead, and operators give their datacenters other times.
     pub wild_clocks: bool,
     /// Break the rule of this name.
@@ -122,7 +124,8 @@ fn options_of(seed: u64, rules: Rules, protocol: Option<&str>, options: &SimOpti
     };
     let drawn = if options.wild_clocks { drawn.wild_clocks() } else { drawn };
     let drawn = if options.losing { drawn.losing() } else { drawn };
-    if options.losing_directories { drawn.losing_directories() } else { drawn }
+    let drawn = if options.losing_directories { drawn.losing_directories() } else { drawn };
+    if options.replicas { drawn.replicated() } else { drawn }
 }
 
 /// The line that replays a seed.
@@ -135,9 +138,10 @@ pub fn replay_line(report: &Report) -> String {
         (true, false) => " --losing",
         (false, false) => "",
     };
+    let replicas = if options.says_replicated() { " --replicas" } else { "" };
     let wild = if options.says_wild_clocks() { " --wild-clocks" } else { "" };
     let (protocol, broken) = (protocol.unwrap_or_default(), broken.unwrap_or_default());
-    format!("ensue sim --seed {}{protocol}{wild}{losing}{broken}", options.seed)
+    format!("ensue sim --seed {}{protocol}{wild}{losing}{replicas}{broken}", options.seed)
 }
 
 fn one(seed: u64, rules: Rules, options: &SimOptions) -> i32 {

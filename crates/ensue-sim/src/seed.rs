@@ -5,7 +5,7 @@
 mod settings;
 
 use crate::branching::options;
-use crate::faults::{Fault, Kind as _, LoseDatacenter, OF_DIRECTORIES, PowerLoss, RecoverClock};
+use crate::faults::{Fault, Kill, Kind as _, LoseDatacenter, OF_DIRECTORIES, PowerLoss, RecoverClock};
 use crate::oracle::folded;
 use crate::random::Random;
 use crate::rules::Rules;
@@ -142,6 +142,36 @@ impl Options {
         self.clock.recovers && !drawn.clock.recovers
     }
 
+    /// The same world, in which each partition is on three cores of its datacenter, each of which is a process.
+    pub fn replicated(mut self) -> Options {
+        self.faults.loses_datacenter = false;
+        self.faults.loses_directories = false;
+        self.clock.wild_ms = 0;
+        self.clock.recovers = false;
+        self.make_replicated();
+        // Elections take their time, in which more would be refused than is learnt from.
+        self.workload.think_us_max = self.workload.think_us_max.max(10_000);
+        self.faults = draw_faults(&self);
+        let may_strike = |name: &str| {
+            OF_REPLICAS.contains(&name) || name == PowerLoss::NAME && self.append_fsync == AppendFsync::Always
+        };
+        self.faults.intervals_ms.retain(|(name, _)| may_strike(name));
+        self.faults.intervals_ms.push((Kill::NAME, self.faults.until_us / 6_000));
+        self
+    }
+
+    /// Each partition is on three cores.
+    pub fn make_replicated(&mut self) {
+        self.shape.cores = self.shape.cores.max(3);
+        self.shape.one_process = false;
+        self.shape.replicas = 3;
+    }
+
+    /// Whether partitions are replicated, which no seed draws by itself.
+    pub fn says_replicated(&self) -> bool {
+        self.shape.is_replicated()
+    }
+
     /// The same world, of two datacenters at least, in which one is lost for good.
     pub fn losing(mut self) -> Options {
         if self.shape.datacenters < 2 {
@@ -193,6 +223,30 @@ impl Options {
     }
 }
 
+/// What may happen to replicated partitions beside kills. Faults of one disk, of directories and of times beyond belief
+/// are judged by what a datacenter had on its only disk.
+const OF_REPLICAS: [&str; 19] = [
+    "clock-drift",
+    "clock-jump",
+    "cut",
+    "cut-connection",
+    "delay-spike",
+    "drop-client",
+    "drop-clients",
+    "flap",
+    "flap-datacenters",
+    "isolate",
+    "kill",
+    "mute",
+    "mute-connection",
+    "narrow",
+    "pause",
+    "restart",
+    "slow-core",
+    "slow-link",
+    "split",
+];
+
 /// How many of a thousand seeds draw which protocol. A new one takes its share from the end of `eiger`'s, so that the
 /// other seeds keep theirs.
 const PROTOCOLS: [(&str, u64); 2] = [("eventual", 200), ("eiger", 800)];
@@ -216,7 +270,7 @@ fn draw_shape(random: &mut Random) -> Shape {
     let datacenters = random.pick(&[1, 2, 2, 2, 3, 3, 3, 3, 3, 3, 4, 5]);
     let cores = random.pick(&[1, 2, 2]);
     let partitions = random.pick(&[1, 2, 2, 3, 3, 4, 4]).max(cores);
-    Shape { datacenters, cores, partitions, one_process: random.chance(400) }
+    Shape { replicas: 1, datacenters, cores, partitions, one_process: random.chance(400) }
 }
 
 /// Enough for every script of the workload that ends, and little for those that do not.

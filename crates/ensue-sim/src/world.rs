@@ -38,7 +38,7 @@ use crate::world::options::Options;
 use crate::world::shape::{ProcessId, Site};
 use crate::world::traffic::Traffic;
 use crate::world::work::Processors;
-use ensue_node::{Node, Trace, TransactionStep};
+use ensue_node::{Host, Trace, TransactionStep};
 use ensue_types::{Args, DatacenterId, PartitionId, SessionId};
 use ensue_wire::handshake::{Settings, VersionRange};
 use ensue_wire::{WIRE_VERSION_MAX, WIRE_VERSION_MIN};
@@ -108,7 +108,7 @@ pub struct Hold {
 }
 
 struct Core {
-    node: Option<Node>,
+    node: Option<Host>,
     /// Chances of its own: how long turns are and when links come back; and the delays of its clients.
     turns: Random,
     client_links: Random,
@@ -193,6 +193,8 @@ pub struct World {
     cores: Vec<Core>,
     processes: Vec<Process>,
     disks: BTreeMap<(DatacenterId, PartitionId), Disk>,
+    /// The terms since which replicated partitions live where they last lived on each core.
+    terms: BTreeMap<(Site, PartitionId), u64>,
     connections: BTreeMap<ConnectionId, Connection>,
     sessions: BTreeMap<(Site, SessionId), ConnectionId>,
     holds: BTreeMap<Hold, Vec<(Site, Site, u32, ensue_wire::Envelope)>>,
@@ -216,8 +218,7 @@ pub struct World {
 impl World {
     /// A world in which every process has just been started for the first time.
     pub fn new(options: Options) -> World {
-        let seed = options.seed;
-        let shape = options.shape;
+        let (seed, shape) = (options.seed, options.shape);
         let mut clocks = Random::stream(seed, "clocks");
         let core = |site| Core {
             node: None,
@@ -265,6 +266,7 @@ impl World {
             cores: (0..shape.sites()).map(core).collect(),
             processes,
             disks: BTreeMap::new(),
+            terms: BTreeMap::new(),
             connections: BTreeMap::new(),
             sessions: BTreeMap::new(),
             holds: BTreeMap::new(),
@@ -402,12 +404,14 @@ impl World {
         let shape = self.options.shape;
         let sites: Vec<Site> =
             (0..shape.sites()).map(Site).filter(|&site| shape.datacenter(site) == datacenter).collect();
-        let ready = sites.iter().all(|&site| {
+        let runs = sites.iter().all(|&site| {
             let process = &self.processes[shape.process(site).0];
-            process.alive
-                && !process.stopping
-                && self.cores[site.0].ready.len() == shape.partitions_of(site).len()
+            process.alive && !process.stopping
         });
+        // Replicas may all be ready before one of them is found to have been cut off.
+        let ready = runs
+            && sites.iter().map(|&site| self.cores[site.0].ready.len()).sum::<usize>()
+                == usize::from(shape.partitions);
         let connected = || sites.iter().all(|&a| sites.iter().all(|&b| a >= b || self.network.is_up(a, b)));
         let since = self.trouble_us[usize::from(datacenter.0)];
         let starved = self.ailing.starved.iter().any(|(ailing, _)| *ailing == datacenter);

@@ -59,6 +59,8 @@ pub const PASTS: Bound = Bound { what: "pasts in a message", max: KEYSPACES as u
 
 /// Lines of `INFO` and of `CLIENT LIST` about one core.
 pub const ANSWER_BYTES: Bound = Bound { what: "bytes in a core's answer", max: 64 << 20 };
+/// A message between replicas, which may hold one entry of any length.
+pub const REPLICA_BYTES: Bound = Bound { what: "bytes between replicas", max: FRAME_BYTES_MAX };
 pub const METRICS: Bound = Bound { what: "metrics in a message", max: 4096 };
 pub const METRIC_NAME_BYTES: Bound = Bound { what: "bytes in a figure's name", max: 256 };
 

@@ -190,6 +190,16 @@ pub enum Message {
         text: Bytes,
         metrics: Vec<(String, i64)>,
     },
+    /// Between the replicas of a partition within a datacenter, in their own layout.
+    Replica {
+        partition: PartitionId,
+        bytes: Bytes,
+    },
+    /// The sender owns the partition in its datacenter, since this term.
+    Leads {
+        partition: PartitionId,
+        term: u64,
+    },
 
     // Reads of one cut through several partitions: session to the first of them, that one to the others, and back.
     /// Read all of these as of one cut, which you draw (Orbe, section 4.3; POCC, algorithm 2, line 14).

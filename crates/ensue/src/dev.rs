@@ -32,6 +32,9 @@ pub(crate) struct DevArgs {
     /// Nodes of each datacenter
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=9))]
     nodes: u16,
+    /// Nodes on which each partition is: 1, 3 or 5, and no more than nodes
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=5))]
+    replicas: u16,
     /// Cores of each node
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=6))]
     cores: u16,

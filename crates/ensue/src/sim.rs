@@ -40,6 +40,9 @@ pub(crate) struct SimArgs {
     /// In each seed directories of a datacenter are lost, exchanged, or replaced by old copies
     #[arg(long)]
     losing_directories: bool,
+    /// In each seed every partition is on three cores of its datacenter, which are killed and cut off
+    #[arg(long, conflicts_with_all = ["losing", "losing_directories", "wild_clocks"])]
+    replicas: bool,
     /// In each seed clocks run far ahead, and operators give their datacenters other times
     #[arg(long, conflicts_with_all = ["losing", "losing_directories"])]
     wild_clocks: bool,
@@ -93,6 +96,7 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
         protocol: args.protocol,
         losing: args.losing,
         losing_directories: args.losing_directories,
+        replicas: args.replicas,
         wild_clocks: args.wild_clocks,
         broken: args.broken,
         breaks,

@@ -19,6 +19,7 @@ const OTHER_KEY: &str = "a";
 fn topology() -> Topology {
     let placement = (0..4).map(|partition| CoreId(partition % 2)).collect::<Vec<_>>();
     let one = |number: u8| DatacenterTopology {
+        replicas: Vec::new(),
         name: DatacenterId(number).to_string(),
         cores: 2,
         placement: placement.clone(),

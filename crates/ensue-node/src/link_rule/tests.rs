@@ -7,8 +7,12 @@ use ensue_types::{Incarnation, KeyspaceId, LogicalTime, PartitionId, Position, R
 /// Three datacenters of two cores; partition `p` is on core `p % 2`.
 fn topology() -> Topology {
     let placement: Vec<CoreId> = (0..4).map(|partition| CoreId(partition % 2)).collect();
-    let datacenter =
-        |name: &str| DatacenterTopology { name: name.into(), cores: 2, placement: placement.clone() };
+    let datacenter = |name: &str| DatacenterTopology {
+        replicas: Vec::new(),
+        name: name.into(),
+        cores: 2,
+        placement: placement.clone(),
+    };
     let datacenters = ["dc1", "dc2", "dc3"].map(datacenter).into();
     Topology { datacenter: DatacenterId(0), partitions: 4, datacenters }
 }
@@ -102,4 +106,45 @@ fn commands_at_the_home_of_keys_go_between_cores_of_two_datacenters() {
     for (peer, from, to, what) in refused {
         assert!(matches!(over_link(peer, from, to, ready()), Err(NotTheirs::From(_))), "{what}");
     }
+}
+
+/// The same over a link of a cluster in which every partition is on both cores of dc1 and dc2.
+fn over_replicated(peer: (u8, u16), from: Address, to: Address, message: Message) -> Result<(), NotTheirs> {
+    let mut topology = topology();
+    for datacenter in &mut topology.datacenters[..2] {
+        datacenter.replicas =
+            (0..4).map(|partition| vec![CoreId(partition % 2), CoreId(1 - partition % 2)]).collect();
+    }
+    let envelope = Envelope { from, to, time: LogicalTime::ZERO, message };
+    let peer = CoreName { datacenter: DatacenterId(peer.0), core: CoreId(peer.1) };
+    admit(&topology, CoreId(0), peer, &envelope)
+}
+
+#[test]
+fn a_replicated_partition_speaks_from_each_core_that_has_it() {
+    for core in [0, 1] {
+        assert_eq!(
+            over_replicated((1, core), partition(1, 3), partition(0, 3), entries()),
+            Ok(()),
+            "core {core}"
+        );
+    }
+    // One that is not replicated speaks from its core only.
+    let from_elsewhere = over_replicated((2, 0), partition(2, 3), partition(0, 3), entries());
+    assert_eq!(from_elsewhere, Err(NotTheirs::From(Place(partition(2, 3)))));
+}
+
+#[test]
+fn replicas_speak_within_a_datacenter_and_owners_to_all() {
+    let replica = || Message::Replica { partition: PartitionId(1), bytes: bytes::Bytes::new() };
+    let leads = || Message::Leads { partition: PartitionId(1), term: 3 };
+    assert_eq!(over_replicated((0, 1), sessions(0, 1), sessions(0, 0), replica()), Ok(()));
+    assert_eq!(over_replicated((0, 1), sessions(0, 1), sessions(0, 0), leads()), Ok(()));
+    assert_eq!(over_replicated((1, 1), sessions(1, 1), sessions(0, 0), leads()), Ok(()));
+    let abroad = over_replicated((1, 1), sessions(1, 1), sessions(0, 0), replica());
+    assert_eq!(abroad, Err(NotTheirs::OnlyWithin));
+    let without = over_replicated((2, 1), sessions(2, 1), sessions(0, 0), leads());
+    assert_eq!(without, Err(NotTheirs::From(Place(sessions(2, 1)))), "a datacenter without replicas");
+    let as_partition = over_replicated((1, 1), partition(1, 1), sessions(0, 0), leads());
+    assert_eq!(as_partition, Err(NotTheirs::From(Place(partition(1, 1)))));
 }

@@ -37,8 +37,12 @@ fn cores_speak_together() {
 
 #[test]
 fn who_replicates_to_nobody_is_not_ready() {
-    let datacenter =
-        |name: &str| DatacenterTopology { name: name.into(), cores: 1, placement: vec![CoreId(0); 4] };
+    let datacenter = |name: &str| DatacenterTopology {
+        replicas: Vec::new(),
+        name: name.into(),
+        cores: 1,
+        placement: vec![CoreId(0); 4],
+    };
     let datacenters = ["lisbon", "oslo"].map(datacenter).into();
     let topology = Topology { datacenter: DatacenterId(0), partitions: 4, datacenters };
     let ready = |linked: &[LinkReport], metrics: &[(&str, i64)]| {

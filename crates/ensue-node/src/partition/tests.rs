@@ -52,8 +52,12 @@ const PARTITION: PartitionId = PartitionId(0);
 
 /// A datacenter whose only neighbour has never been heard of: its log is kept from the beginning.
 pub(crate) fn config(append_fsync: AppendFsync) -> NodeConfig {
-    let datacenter =
-        |name: &str| DatacenterTopology { name: name.into(), cores: 1, placement: vec![CoreId(0)] };
+    let datacenter = |name: &str| DatacenterTopology {
+        replicas: Vec::new(),
+        name: name.into(),
+        cores: 1,
+        placement: vec![CoreId(0)],
+    };
     let datacenters = vec![datacenter("dc1"), datacenter("dc2")];
     let topology = Topology { datacenter: DatacenterId(0), partitions: 1, datacenters };
     NodeConfig {

@@ -20,6 +20,7 @@ use crate::cpu::CpuReport;
 use crate::links::LinkReport;
 use crate::memory::Memory;
 use crate::observation::Observation;
+use crate::placement::Placement;
 use crate::statistics::{self, Rate, Statistics};
 use crate::{NodeConfig, Trace};
 use bytes::Bytes;
@@ -81,6 +82,8 @@ pub(super) struct CoreState {
     doomed: Vec<SessionId>,
     /// Which cores of the datacenter can be asked.
     links: Links,
+    /// Where the partitions of all datacenters live.
+    pub(super) placement: Placement,
     /// What is known of this core's links.
     link_reports: BTreeMap<DatacenterId, LinkReport>,
     pub(super) memory: Memory,
@@ -274,6 +277,7 @@ impl CoreState {
             connected: BTreeSet::new(),
             doomed: Vec::new(),
             links: Links::default(),
+            placement: Placement::default(),
             link_reports: BTreeMap::new(),
             memory: Memory::default(),
             is_short_of_memory: false,
@@ -382,6 +386,18 @@ impl CoreState {
         // What its partitions had to tell may be lost.
         let pushes = self.tracking.on_everything();
         self.push_all(pushes);
+    }
+
+    /// A partition has another owner, or none: what the one before had to tell may be lost.
+    pub(super) fn on_partition_moved(&mut self, partition: PartitionId) {
+        // The new one may know no script.
+        self.scripts.forget();
+        let pushes = self.tracking.on_everything();
+        self.push_all(pushes);
+        if self.is_told_changes && self.reaches(partition) {
+            let to = self.partition_address(partition);
+            self.send(to, LogicalTime::ZERO, Message::ReportChanges { wanted: true });
+        }
     }
 
     pub(super) fn on_link_report(&mut self, report: LinkReport) {
@@ -590,13 +606,15 @@ impl CoreState {
 
     /// Whether a partition of the datacenter can be asked.
     pub(super) fn reaches(&self, partition: PartitionId) -> bool {
-        self.reaches_core(self.owner(partition))
+        let topology = &self.config.topology;
+        self.placement.is_owned(topology, topology.datacenter, partition)
+            && self.reaches_core(self.owner(partition))
     }
 
     /// The core that owns a partition of the datacenter.
     pub(super) fn owner(&self, partition: PartitionId) -> CoreId {
         let topology = &self.config.topology;
-        topology.owner(topology.datacenter, partition)
+        self.placement.owner(topology, topology.datacenter, partition)
     }
 
     /// Where answers to this core's sessions go.

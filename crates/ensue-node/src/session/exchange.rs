@@ -114,13 +114,17 @@ impl Exchange {
         reply.map_or(Step::Ready, Step::answer)
     }
 
-    /// A core of this datacenter became unreachable.
-    pub(super) fn on_link_down(self, cx: &mut Cx<'_>, core: CoreId) -> Step<Exchange> {
-        if let Exchange::Admin(query) = self {
+    /// What was asked of somebody will not be answered.
+    pub(super) fn on_lost(self, cx: &mut Cx<'_>, lost: Lost) -> Step<Exchange> {
+        if let (Exchange::Admin(_), Lost::Core(core)) = (&self, lost) {
+            let Exchange::Admin(query) = self else { return Step::Ready };
             return query.on_link_down(cx, core).map(Exchange::from);
         }
-        let lost = self.needed().into_iter().find(|partition| cx.core.owner(*partition) == core);
-        let Some(partition) = lost else { return Step::Waits(self) };
+        let is_lost = |partition: &PartitionId| match lost {
+            Lost::Core(core) => cx.core.owner(*partition) == core,
+            Lost::Partition(moved) => *partition == moved,
+        };
+        let Some(partition) = self.needed().into_iter().find(is_lost) else { return Step::Waits(self) };
         self.withdraw(cx);
         Step::Failed(cx.no_answer(partition, Reason::LinkDown))
     }
@@ -143,6 +147,15 @@ impl Exchange {
     pub(super) fn only_waits(&self) -> bool {
         matches!(self, Exchange::Causal(exchange) if exchange.only_waits())
     }
+}
+
+/// Who does not answer any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// A core of this datacenter that cannot be reached.
+    Core(CoreId),
+    /// A partition of this datacenter that does not live where it did.
+    Partition(PartitionId),
 }
 
 impl From<commands::Exchange> for Exchange {

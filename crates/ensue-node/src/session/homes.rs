@@ -102,7 +102,7 @@ pub(super) fn send(
     let may_write = specs.clone().any(|(spec, _)| writes(spec));
     let first = specs.flat_map(|(spec, args)| keys(spec, args)).next();
     let Some(partition) = first.map(|key| partition_of(key, cx.spread())) else { return Step::Ready };
-    let home = CoreName { datacenter, core: topology.owner(datacenter, partition) };
+    let home = CoreName { datacenter, core: cx.core.placement.owner(topology, datacenter, partition) };
     let request = HomeRequest {
         boot: cx.core.config.boot,
         number: 0,

@@ -67,6 +67,7 @@ struct World {
 /// Keyspaces 0 and 1 with causality, keyspace 2 without; partitions 0 and 1 on core 0, 2 and 3 on core 1.
 fn config() -> NodeConfig {
     let datacenter = |name: &str| DatacenterTopology {
+        replicas: Vec::new(),
         name: name.into(),
         cores: 2,
         placement: (0..PARTITIONS).map(|partition| CoreId(partition / 2)).collect(),

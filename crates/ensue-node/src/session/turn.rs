@@ -28,7 +28,7 @@ use super::commands::{fan_out, local};
 use super::connection::{Counted, Life, Parts, Session};
 use super::core_state::CoreState;
 use super::cx::Cx;
-use super::exchange::{Exchange, Then};
+use super::exchange::{Exchange, Lost, Then};
 use super::failure::Failure;
 use super::homes::{self, Place};
 use super::output::SessionOutput;
@@ -44,7 +44,7 @@ use crate::evaluate::within_bound;
 use bytes::Bytes;
 use ensue_resp::request::Blocking;
 use ensue_resp::{CommandError, CommandSpec, Flags, Route};
-use ensue_types::{Args, CoreId, DatacenterId, Dependency, LogicalTime, Now, Reply, Rule};
+use ensue_types::{Args, DatacenterId, Dependency, LogicalTime, Now, Reply, Rule};
 use ensue_wire::{HomeOutcome, Message};
 
 /// A session at work.
@@ -169,9 +169,9 @@ impl<'a> Turn<'a> {
     }
 
     /// A core of this datacenter became unreachable.
-    pub(super) fn on_link_down(&mut self, core: CoreId) {
+    pub(super) fn on_lost(&mut self, lost: Lost) {
         let exchange = std::mem::take(&mut self.session.exchange);
-        let step = exchange.on_link_down(&mut self.cx, core);
+        let step = exchange.on_lost(&mut self.cx, lost);
         self.follow(step);
         self.advance();
     }

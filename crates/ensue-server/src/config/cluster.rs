@@ -52,6 +52,47 @@ impl fmt::Display for NodeLine {
     }
 }
 
+/// `replicas N [DATACENTER:N ...]`: on how many of a datacenter's nodes each partition is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replicas {
+    everywhere: u16,
+    /// Where it is another number.
+    named: Vec<(String, u16)>,
+}
+
+impl Default for Replicas {
+    fn default() -> Replicas {
+        Replicas { everywhere: 1, named: Vec::new() }
+    }
+}
+
+impl Replicas {
+    pub(super) fn parse(words: &[String]) -> Result<Replicas, String> {
+        let count = |word: &str| match word {
+            "1" | "3" | "5" => Ok(word.as_bytes()[0].wrapping_sub(b'0').into()),
+            other => Err(format!("'{other}' is not 1, 3 or 5")),
+        };
+        let mut replicas = Replicas { everywhere: count(&words[0])?, named: Vec::new() };
+        for word in &words[1..] {
+            let pair = word.rsplit_once(':').ok_or_else(|| format!("'{word}' is not DATACENTER:N"))?;
+            replicas.named.push((name(pair.0)?, count(pair.1)?));
+        }
+        Ok(replicas)
+    }
+
+    pub fn of(&self, datacenter: &str) -> u16 {
+        let named = self.named.iter().rfind(|(name, _)| name == datacenter);
+        named.map_or(self.everywhere, |(_, count)| *count)
+    }
+}
+
+impl fmt::Display for Replicas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.everywhere)?;
+        self.named.iter().try_for_each(|(name, count)| write!(f, " {name}:{count}"))
+    }
+}
+
 /// A node's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodePlace {
@@ -73,11 +114,31 @@ impl NodePlace {
 pub struct Datacenter {
     pub name: String,
     pub nodes: Vec<NodePlace>,
+    /// On how many of the nodes each partition is.
+    pub replicas: u16,
 }
 
 impl Datacenter {
     pub fn cores(&self) -> u16 {
         self.nodes.iter().map(|node| node.cores).sum()
+    }
+
+    /// The cores on which each partition is, if they are several: the one that is meant to own it, and then one on each
+    /// of the nodes behind that one's.
+    fn replicas(&self, partitions: u16) -> Vec<Vec<CoreId>> {
+        if self.replicas == 1 {
+            return Vec::new();
+        }
+        let of_one = |partition: u16| {
+            let owner = CoreId(partition % self.cores());
+            let first = self.nodes.iter().position(|node| node.has_core(owner)).unwrap_or(0);
+            let behind = (1..usize::from(self.replicas)).map(|step| {
+                let node = &self.nodes[(first + step) % self.nodes.len()];
+                CoreId(node.first_core + partition % node.cores)
+            });
+            std::iter::once(owner).chain(behind).collect()
+        };
+        (0..partitions).map(of_one).collect()
     }
 }
 
@@ -101,7 +162,8 @@ impl Cluster {
                 return fails(format!("node '{line}' has more cores than there are ports above its own"));
             }
             let index = datacenters.iter().position(|d| d.name == line.datacenter).unwrap_or_else(|| {
-                datacenters.push(Datacenter { name: line.datacenter.clone(), nodes: Vec::new() });
+                let (name, replicas) = (line.datacenter.clone(), config.replicas.of(&line.datacenter));
+                datacenters.push(Datacenter { name, nodes: Vec::new(), replicas });
                 datacenters.len() - 1
             });
             let nodes = &mut datacenters[index].nodes;
@@ -113,6 +175,14 @@ impl Cluster {
         }
         if datacenters.len() > limits::DATACENTERS_MAX {
             return fails(format!("more than {} datacenters", limits::DATACENTERS_MAX));
+        }
+        for Datacenter { name, nodes, replicas } in &datacenters {
+            if nodes.len() < usize::from(*replicas) {
+                let nodes = nodes.len();
+                return fails(format!(
+                    "{name} has {nodes} nodes, and `replicas` asks for {replicas} of each partition"
+                ));
+            }
         }
         let own = match config.datacenter.as_str() {
             "" if datacenters.len() > 1 => {
@@ -174,7 +244,8 @@ impl Cluster {
         let datacenters = self.datacenters.iter().map(|datacenter| {
             let cores = datacenter.cores();
             let placement = (0..self.partitions).map(|partition| CoreId(partition % cores)).collect();
-            DatacenterTopology { name: datacenter.name.clone(), cores, placement }
+            let replicas = datacenter.replicas(self.partitions);
+            DatacenterTopology { replicas, name: datacenter.name.clone(), cores, placement }
         });
         Topology { datacenter: self.own, partitions: self.partitions, datacenters: datacenters.collect() }
     }

@@ -1,6 +1,6 @@
 //! The directives, one row each: how a value is read, and how it is shown.
 
-use super::cluster::NodeLine;
+use super::cluster::{NodeLine, Replicas};
 use super::{AuditTarget, AuthClients, Config, NamedHandler, NamedHome, OutputLimit, TlsVersion, size};
 use crate::bounds::CORES_MAX;
 use crate::log::{self, Format, Level};
@@ -82,6 +82,8 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         |c, v| number(&v[0], 1, limits::PARTITIONS_MAX.into()).map(|n| c.partitions = n as u16),
         |c| one(c.partitions),
     ),
+    words("replicas", |c, v| Replicas::parse(v).map(|r| c.replicas = r), |c| one(&c.replicas)),
+    word("replica-lease", |c, v| yes_no(&v[0]).map(|y| c.replica_lease = y), |c| said(c.replica_lease)),
     word("cores", |c, v| number(&v[0], 1, CORES_MAX.into()).map(|n| c.cores = n as u16), |c| one(c.cores)),
     word("port", |c, v| number(&v[0], 0, 65_535).map(|n| c.port = n as u16), |c| one(c.port)),
     word("tls-port", |c, v| number(&v[0], 0, 65_535).map(|n| c.tls.port = n as u16), |c| one(c.tls.port)),

@@ -12,7 +12,7 @@ use super::{CLUSTER, DATACENTER, DirectoryError, NUMBER, SHAPE, read_shape};
 use crate::config::Cluster;
 use crate::disk::folder_name;
 use crate::fsck;
-use crate::settings::{DATACENTERS, PARTITIONS, cores_of, protocol_of};
+use crate::settings::{DATACENTERS, PARTITIONS, cores_of, protocol_of, replicas_of};
 use ensue_store::recovery::is_unused;
 use ensue_types::{PartitionId, limits};
 use ensue_wire::{Settings, cluster_hash};
@@ -95,6 +95,15 @@ pub(super) fn check_shape(
             ));
         }
     }
+    let own_replicas = replicas_of(&cluster.own_datacenter().name);
+    if let Some((data, configuration)) = differs(&own_replicas) {
+        let said = |count: &str| if count.is_empty() { "1".to_owned() } else { count.to_owned() };
+        let (data, configuration) = (said(&data), said(&configuration));
+        return other(format!(
+            "its partitions have {data} replicas in the data and {configuration} in the configuration: put it back, or take a \
+             backup, begin with an empty `dir` on all nodes of the datacenter, and restore"
+        ));
+    }
     let own_cores = cores_of(&cluster.own_datacenter().name);
     if let (Some((data, configuration)), Some(partition)) = (differs(&own_cores), missing(path, cluster)) {
         return other(format!(
@@ -111,6 +120,9 @@ fn missing(path: &Path, cluster: &Cluster) -> Option<PartitionId> {
     let mut own = (0..cluster.partitions).map(PartitionId);
     own.find(|&partition| {
         let is_ours = cluster.is_own_core(cluster.own, topology.owner(cluster.own, partition));
-        is_ours && fsck::list(&path.join(folder_name(partition))).map_or(true, |files| is_unused(&files))
+        // The others have what an empty replica lacks.
+        is_ours
+            && !topology.is_replicated(cluster.own, partition)
+            && fsck::list(&path.join(folder_name(partition))).map_or(true, |files| is_unused(&files))
     })
 }

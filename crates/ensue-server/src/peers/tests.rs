@@ -23,7 +23,12 @@ fn peers(own: CoreName, listener: TcpListener, other: CoreName, port: u16) -> Pe
         flags: 0,
     };
     let datacenters = (0..2).map(|number| (name(number), 1)).collect();
-    let there = |number| DatacenterTopology { name: name(number), cores: 1, placement: vec![CoreId(0)] };
+    let there = |number| DatacenterTopology {
+        replicas: Vec::new(),
+        name: name(number),
+        cores: 1,
+        placement: vec![CoreId(0)],
+    };
     let topology =
         Topology { datacenter: own.datacenter, partitions: 1, datacenters: (0..2).map(there).collect() };
     let identity = Identity { hello, settings: Settings::default(), keys: Keys::Open, datacenters };

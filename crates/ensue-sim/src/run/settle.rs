@@ -30,6 +30,8 @@ const ASKED_AGAIN: usize = 8;
 pub(super) const LOOK_AGAIN_US: u64 = 200_000;
 /// Every link is up again so long after the last fault, and has carried a heartbeat.
 pub(super) const RECONNECT_US: u64 = 3_000_000;
+/// A replica that lags is complete, and is given the lead, within this time.
+const OWNERS_SETTLE_US: u64 = 8_000_000;
 /// Figures that must come down to nothing, and what it means if they do not.
 const UNFINISHED: [(&str, &str); 6] = [
     ("ensue_disk_full", "partitions refuse writes though no disk is full"),
@@ -49,6 +51,7 @@ const ANSWER_US_MAX: u64 = 10_000_000;
 impl Run {
     /// Waits for convergence, reads everything everywhere, and judges the whole history.
     pub(super) fn settle(&mut self, workload: &mut Workload) -> Result<(), Violation> {
+        self.let_owners_settle(workload)?;
         self.nurse(workload)?;
         if self.world.survivors().len() < usize::from(self.world.options.shape.datacenters) {
             return self.settle_without_the_lost(workload);
@@ -68,6 +71,14 @@ impl Run {
         }
         restless.map_or(Ok(()), Err)?;
         self.ask_with_a_past(workload)
+    }
+
+    /// Replicated partitions go back to the nodes that are meant to own them, for which sessions there are errors.
+    pub(super) fn let_owners_settle(&mut self, clients: &mut dyn Clients) -> Result<(), Violation> {
+        match self.world.options.shape.is_replicated() {
+            true => self.idle(clients, OWNERS_SETTLE_US),
+            false => Ok(()),
+        }
     }
 
     /// Datacenters whose directories were lost or exchanged recover, or say that they cannot and are given up.

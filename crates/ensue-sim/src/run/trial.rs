@@ -43,6 +43,9 @@ impl Trial {
             settings.push(format!("datacenters={}", options.shape.datacenters));
             settings.push("loses_directories=yes".to_owned());
         }
+        if options.says_replicated() {
+            settings.push("replicas=3".to_owned());
+        }
         Trial { settings, ..Trial::new(options.seed) }
     }
 

@@ -156,7 +156,7 @@ pub enum Step {
 }
 
 pub(super) fn script(text: &str) -> Result<Script, String> {
-    let shape = Shape { datacenters: 2, cores: 2, partitions: 2, one_process: false };
+    let shape = Shape { replicas: 1, datacenters: 2, cores: 2, partitions: 2, one_process: false };
     let options = Options::calm(shape, 20_000, Rules::default());
     let mut parser =
         Parser { options, names: BTreeMap::new(), protocols: Vec::new(), breaks: Vec::new(), trial: None };

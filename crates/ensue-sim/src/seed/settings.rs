@@ -12,6 +12,21 @@ const DATACENTERS_MAX: u8 = 8;
 const CORES_MAX: u16 = 16;
 
 impl Options {
+    /// Changes what of the shape this names.
+    fn set_shape(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "partitions" => self.shape.partitions = between(value, 1, 1_024)? as u16,
+            "cores" => self.shape.cores = between(value, 1, CORES_MAX.into())? as u16,
+            "one_process" => self.shape.one_process = choice(value, &[("yes", true), ("no", false)])?,
+            _ => match between(value, 1, 3)? {
+                3 => self.make_replicated(),
+                1 => self.shape.replicas = 1,
+                other => return Err(format!("there are no worlds of {other} replicas")),
+            },
+        }
+        Ok(())
+    }
+
     /// Changes what `name=value` names.
     pub fn set(&mut self, setting: &str) -> Result<(), String> {
         let (name, value) = setting.split_once('=').ok_or("a setting needs `=`")?;
@@ -20,9 +35,7 @@ impl Options {
                 self.shape.datacenters = between(value, 1, DATACENTERS_MAX.into())? as u8;
                 self.resize_links();
             }
-            "partitions" => self.shape.partitions = between(value, 1, 1_024)? as u16,
-            "cores" => self.shape.cores = between(value, 1, CORES_MAX.into())? as u16,
-            "one_process" => self.shape.one_process = choice(value, &[("yes", true), ("no", false)])?,
+            "partitions" | "cores" | "one_process" | "replicas" => self.set_shape(name, value)?,
             "protocol" => self.protocol = protocol(value)?,
             "fsync" => {
                 let choices = [

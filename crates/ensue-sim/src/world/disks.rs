@@ -80,10 +80,11 @@ impl World {
     /// A partition that goes on is told how far its log is durable.
     pub(super) fn note_known(&mut self, site: Site, partition: PartitionId, done: &DiskDone) {
         let home = (self.options.shape.datacenter(site), partition);
+        let disk = self.options.shape.disk(site, partition);
         let goes_on =
             !self.ailing.stopped.contains(&home) && !self.is_stopping(self.options.shape.process(site));
         if let (DiskDone::Synced { file }, true) = (done, goes_on) {
-            self.disk(home.0, home.1).note_known(*file);
+            self.disk(disk.0, disk.1).note_known(*file);
         }
     }
 

@@ -16,6 +16,8 @@ use ensue_wire::{Address, CoreName, Envelope};
 
 /// Of what a core says that talks nonsense, so many of a thousand messages have a lie before them.
 const LIES_PER_MILLE: u64 = 150;
+/// By then every core of a datacenter has heard of a new leader, over links that are as slow as any here.
+const HEARD_US: u64 = 1_000_000;
 /// Of so many seeds, one checks the invariants of every partition after every turn, rows and all.
 const INVARIANTS_EVERY: u64 = 8;
 
@@ -110,10 +112,8 @@ impl World {
                 self.disk_run(site, partition, op);
             }
             Event::DiskSynced { site, boot, partition, file } if boot == self.boot_of(site) => {
-                let datacenter = self.options.shape.datacenter(site);
-                if let (true, Some(disk)) =
-                    (self.cores[site.0].node.is_some(), self.disks.get_mut(&(datacenter, partition)))
-                {
+                let key = self.options.shape.disk(site, partition);
+                if let (true, Some(disk)) = (self.cores[site.0].node.is_some(), self.disks.get_mut(&key)) {
                     let done = disk.sync_done(file);
                     self.note_known(site, partition, &done);
                     self.disk_answers(site, partition, done);
@@ -202,7 +202,10 @@ impl World {
                     }
                 }
                 // Nobody in this world watches a node but by `INFO`.
-                Output::Observed { .. } | Output::Openness { .. } | Output::Audit(_) => {}
+                Output::Observed { .. }
+                | Output::Openness { .. }
+                | Output::Audit(_)
+                | Output::Confirm { .. } => {}
             }
         }
         self.schedule_timer(site);
@@ -213,7 +216,7 @@ impl World {
             Some(traffic) => traffic.on_send(self.now, &envelope),
             None => {
                 self.staleness.on_send(self.now, &envelope);
-                self.said.on_send(self.boot_of(from), &envelope);
+                self.said.on_send(self.life_of(from, &envelope), &envelope);
             }
         }
         // Worlds with prices are large, and compare; others have looked at the same messages.
@@ -223,6 +226,15 @@ impl World {
         self.note_acknowledgement(&envelope);
         let lie = self.lie(from, to, &envelope);
         lie.into_iter().chain([envelope]).for_each(|envelope| self.dispatch(from, to, envelope));
+    }
+
+    /// The life of a partition that says something: of its process, or, if it is replicated, of its owner.
+    fn life_of(&self, from: Site, envelope: &Envelope) -> u32 {
+        let term = match envelope.from {
+            Address::Partition { partition, .. } => self.terms.get(&(from, partition)),
+            Address::Core { .. } => None,
+        };
+        term.map_or(self.boot_of(from), |term| *term as u32)
     }
 
     fn dispatch(&mut self, from: Site, to: Site, envelope: Envelope) {
@@ -279,10 +291,18 @@ impl World {
         }
         if let Trace::PartitionReady { partition, .. } = trace {
             self.cores[site.0].ready.insert(partition);
-            self.trouble(site, self.now);
+            let heard = if self.options.shape.is_replicated() { HEARD_US } else { 0 };
+            self.trouble(site, self.now + heard);
         }
-        if let Trace::PartitionStopped { partition, .. } = trace {
+        if let Trace::PartitionStopped { partition, .. } | Trace::LeadsNoMore { partition } = trace {
             self.cores[site.0].ready.remove(&partition);
+        }
+        if let Trace::Leads { partition, term } = trace {
+            self.terms.insert((site, partition), term);
+        }
+        if let Trace::Leads { .. } | Trace::LeadsNoMore { .. } = trace {
+            self.marks.add(Mark::LeaderChanged);
+            self.trouble(site, self.now + HEARD_US);
         }
         self.note_ailing(site, &trace);
         self.note_stuck(site, &trace);
@@ -345,7 +365,7 @@ impl World {
     }
 
     fn disk_plan(&mut self, site: Site, partition: PartitionId, op: DiskOp) {
-        let key = (self.options.shape.datacenter(site), partition);
+        let key = self.options.shape.disk(site, partition);
         let boot = self.boot_of(site);
         let disk = self.disks.entry(key).or_default();
         if let DiskOp::Overwrite { .. } = op {
@@ -367,7 +387,7 @@ impl World {
         if self.cores[site.0].node.is_none() {
             return;
         }
-        let key = (self.options.shape.datacenter(site), partition);
+        let key = self.options.shape.disk(site, partition);
         let done: Option<DiskDone> = self.disks.get_mut(&key).and_then(|disk| disk.run(op));
         if let Some(done) = done {
             self.disk_answers(site, partition, done);
@@ -441,7 +461,7 @@ impl World {
         let idle = shape
             .partitions_of(site)
             .into_iter()
-            .filter_map(|partition| self.disks.get(&(shape.datacenter(site), partition)).map(Disk::idle_at));
+            .filter_map(|partition| self.disks.get(&shape.disk(site, partition)).map(Disk::idle_at));
         self.cores[site.0].stopped_at = Some(idle.max().unwrap_or(0).max(self.now) + 1);
         let process = shape.process(site);
         let ends = shape.sites_of(process).into_iter().map(|site| self.cores[site.0].stopped_at);

@@ -38,6 +38,8 @@ pub enum Mark {
     DiskFull,
     RoomAgain,
     PowerTore,
+    /// A replica of a partition was elected, or is the leader no more.
+    LeaderChanged,
     HandshakeRefused,
     ConnectionReplaced,
     SessionMoved,

@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_lie_is_never_what_was_said() {
-        let shape = Shape { datacenters: 2, cores: 2, partitions: 3, one_process: false };
+        let shape = Shape { replicas: 1, datacenters: 2, cores: 2, partitions: 3, one_process: false };
         let at = |datacenter| Address::Partition {
             datacenter: DatacenterId(datacenter),
             partition: PartitionId(1),

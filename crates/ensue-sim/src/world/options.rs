@@ -3,8 +3,9 @@
 //! A seed draws it, a script sets it by name, and `Display` prints every option.
 
 use super::shape::{Shape, Site};
+use crate::random::Random;
 use crate::rules::Rules;
-use ensue_node::{AppendFsync, Handler, Home, NodeConfig, Tuning};
+use ensue_node::{AppendFsync, Handler, Home, NodeConfig, ReplicaOptions, Tuning};
 use ensue_protocol::{Promises, Registration};
 use ensue_types::{DatacenterId, KeyspaceId, limits};
 use std::collections::BTreeMap;
@@ -125,6 +126,20 @@ impl Options {
             tuning: self.tuning.clone(),
             ..NodeConfig::new(topology, shape.core(site), std::slice::from_ref(protocol), protocols)
         }
+    }
+
+    /// What its replicas are told, if it has any: bounds of a seed, so that journals change and copies are sent.
+    pub fn replica_options(&self) -> ReplicaOptions {
+        let random = &mut Random::stream(self.seed, "replicas of options");
+        let tuning = ensue_node::ReplicaTuning {
+            journal_bytes: random.skewed(2_000, 1 << 20),
+            appended_bytes: random.skewed(4_000, 4 << 20),
+            held_bytes: random.skewed(500, 1 << 20) as usize,
+            chunk_bytes: random.skewed(500, 1 << 20) as u32,
+            message_bytes: random.skewed(500, 1 << 20),
+            ..ensue_node::ReplicaTuning::default()
+        };
+        ReplicaOptions { lease: random.chance(300), tuning }
     }
 
     /// A calm world for scripts: equal delays, true clocks, no faults, the usual bounds with shorter intervals.

@@ -6,7 +6,7 @@ use crate::world::event::Event;
 use crate::world::marks::Mark;
 use crate::world::network::{Break, EndNews};
 use crate::world::shape::{ProcessId, Site};
-use ensue_node::{AppendFsync, FirstStart, Input, Node, NodeConfig};
+use ensue_node::{AppendFsync, FirstStart, Host, Input, NodeConfig};
 use ensue_types::{DatacenterId, Now};
 use ensue_wire::handshake::{Settings, VersionRange};
 
@@ -24,7 +24,8 @@ impl World {
             self.forget_introductions(site);
             let config = self.config(site);
             let now = self.clock_of(site);
-            let node = Node::new(config, now).expect("the simulator names protocols that exist");
+            let node = Host::new(config, &self.options.replica_options(), now)
+                .expect("the simulator names protocols that exist");
             self.cores[site.0].node = Some(node);
         }
         for &site in &sites {
@@ -112,7 +113,7 @@ impl World {
         let mut torn = false;
         for site in shape.sites_of(id) {
             for partition in shape.partitions_of(site) {
-                let key = (shape.datacenter(site), partition);
+                let key = shape.disk(site, partition);
                 if let (Some(disk), Some(random)) =
                     (self.disks.get_mut(&key), self.disk_chances.get_mut(&key))
                 {
@@ -215,12 +216,9 @@ impl World {
     }
 
     fn disks_of(&mut self, site: Site) -> impl Iterator<Item = &mut crate::world::disk::Disk> {
-        let datacenter = self.options.shape.datacenter(site);
-        let partitions = self.options.shape.partitions_of(site);
-        self.disks
-            .iter_mut()
-            .filter(move |((d, p), _)| *d == datacenter && partitions.contains(p))
-            .map(|(_, disk)| disk)
+        let shape = self.options.shape;
+        let keys: Vec<_> = shape.partitions_of(site).into_iter().map(|p| shape.disk(site, p)).collect();
+        self.disks.iter_mut().filter(move |(key, _)| keys.contains(key)).map(|(_, disk)| disk)
     }
 
     fn config(&self, site: Site) -> NodeConfig {

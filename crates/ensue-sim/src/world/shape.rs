@@ -12,6 +12,9 @@ pub struct Site(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessId(pub usize);
 
+/// The disks of one core's replicas are numbered from its multiple of this on: above all partitions.
+const COPY: u16 = 2_048;
+
 /// How many of everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -21,6 +24,8 @@ pub struct Shape {
     pub partitions: u16,
     /// Whether all cores of a datacenter are one process.
     pub one_process: bool,
+    /// On how many cores of a datacenter each partition is.
+    pub replicas: u16,
 }
 
 impl Shape {
@@ -66,17 +71,36 @@ impl Shape {
         CoreId(partition.0 % self.cores)
     }
 
-    /// The partitions of a core, the same in every datacenter.
+    /// Whether partitions may live on several cores.
+    pub fn is_replicated(&self) -> bool {
+        self.replicas > 1
+    }
+
+    /// The cores that have a partition, the one that is meant to own it first.
+    pub fn replicas_of(&self, partition: PartitionId) -> Vec<CoreId> {
+        (0..self.replicas).map(|step| CoreId((partition.0 + step) % self.cores)).collect()
+    }
+
+    /// The partitions that a core has on its disk, the same in every datacenter.
     pub fn partitions_of(&self, site: Site) -> Vec<PartitionId> {
         let core = self.core(site);
-        (0..self.partitions).map(PartitionId).filter(|&p| self.owner(p) == core).collect()
+        (0..self.partitions).map(PartitionId).filter(|&p| self.replicas_of(p).contains(&core)).collect()
+    }
+
+    /// The disk of a partition on a core. What is replicated has several.
+    pub fn disk(&self, site: Site, partition: PartitionId) -> (DatacenterId, PartitionId) {
+        let copy = if self.is_replicated() { (self.core(site).0 + 1) * COPY } else { 0 };
+        (self.datacenter(site), PartitionId(partition.0 + copy))
     }
 
     /// The same knowledge as a node is given it.
     pub fn topology(&self, datacenter: DatacenterId) -> Topology {
         let placement: Vec<CoreId> = (0..self.partitions).map(|p| self.owner(PartitionId(p))).collect();
+        let replicated = if self.is_replicated() { self.partitions } else { 0 };
+        let replicas: Vec<Vec<CoreId>> = (0..replicated).map(|p| self.replicas_of(PartitionId(p))).collect();
         let datacenters = (0..self.datacenters)
             .map(|d| DatacenterTopology {
+                replicas: replicas.clone(),
                 name: DatacenterId(d).to_string(),
                 cores: self.cores,
                 placement: placement.clone(),
@@ -90,6 +114,7 @@ impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let processes = if self.one_process { "one process a datacenter" } else { "one process a core" };
         let (d, c, p) = (self.datacenters, self.cores, self.partitions);
-        write!(f, "{d} datacenters x {c} cores, {p} partitions, {processes}")
+        write!(f, "{d} datacenters x {c} cores, {p} partitions, {processes}")?;
+        if self.is_replicated() { write!(f, ", {} replicas", self.replicas) } else { Ok(()) }
     }
 }

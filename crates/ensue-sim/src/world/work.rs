@@ -6,7 +6,7 @@
 //! draws by chance or reads a clock.
 
 use crate::world::shape::Site;
-use ensue_node::{Input, Node};
+use ensue_node::{Host, Input};
 use ensue_types::{Args, Now};
 use ensue_wire::Message;
 use std::hint::black_box;
@@ -31,7 +31,7 @@ macro_rules! works {
 
             /// Gives the input to the node in a function of its own, which a tool that counts instructions finds by
             /// name.
-            pub fn give(self, node: &mut Node, now: Now, input: Input) {
+            pub fn give(self, node: &mut Host, now: Now, input: Input) {
                 match self {
                     $(Work::$work => $measured(node, now, input),)*
                 }
@@ -40,7 +40,7 @@ macro_rules! works {
 
         $(
             #[inline(never)]
-            fn $measured(node: &mut Node, now: Now, input: Input) {
+            fn $measured(node: &mut Host, now: Now, input: Input) {
                 node.on_input(now, input);
                 // Functions with the same body would be made one.
                 black_box(Work::$work);

@@ -6,6 +6,7 @@ use super::writer::Writer;
 use crate::error::Malformed;
 use crate::limits;
 use crate::message::{CoreQuery, Message};
+use ensue_types::PartitionId;
 
 const QUERY_CLIENT_LIST: u8 = 1;
 const QUERY_METRICS: u8 = 2;
@@ -41,6 +42,8 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         Message::CoreAnswer { request, text, metrics } => {
             w.request(*request).bytes(limits::ANSWER_BYTES, text).metrics(metrics)
         }
+        Message::Replica { partition, bytes } => w.u16(partition.0).bytes(limits::REPLICA_BYTES, bytes),
+        Message::Leads { partition, term } => w.u16(partition.0).u64(*term),
         other => unreachable!("no control message: {:#06x}", tag::tag_of(other)),
     };
 }
@@ -73,6 +76,10 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             text: r.bytes(limits::ANSWER_BYTES)?,
             metrics: r.metrics()?,
         },
+        tag::REPLICA => {
+            Message::Replica { partition: PartitionId(r.u16()?), bytes: r.bytes(limits::REPLICA_BYTES)? }
+        }
+        tag::LEADS => Message::Leads { partition: PartitionId(r.u16()?), term: r.u64()? },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
 }

@@ -72,6 +72,8 @@ tags! {
     METRICS_ANSWER = 0x0209 => MetricsAnswer,
     CORE_QUERY = 0x020a => CoreQuery,
     CORE_ANSWER = 0x020b => CoreAnswer,
+    REPLICA = 0x020c => Replica,
+    LEADS = 0x020d => Leads,
 
     CHECK_DEPENDENCIES = 0x0301 => CheckDependencies,
     DEPENDENCIES_MET = 0x0302 => DependenciesMet,

@@ -135,6 +135,10 @@ fn control() -> BoxedStrategy<Message> {
             text,
             metrics
         }),
+        (any::<u16>(), string())
+            .prop_map(|(partition, bytes)| Message::Replica { partition: PartitionId(partition), bytes }),
+        (any::<u16>(), any::<u64>())
+            .prop_map(|(partition, term)| Message::Leads { partition: PartitionId(partition), term }),
         (any::<u64>(), dependencies())
             .prop_map(|(check, dependencies)| Message::CheckDependencies { check, dependencies }),
         (any::<u64>(), dependencies())

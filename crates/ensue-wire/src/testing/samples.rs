@@ -157,6 +157,8 @@ fn control() -> Vec<(&'static str, Message)> {
         ),
         ("core-query-metrics", Message::CoreQuery { request, query: CoreQuery::Metrics }),
         ("core-query-reset-statistics", Message::CoreQuery { request, query: CoreQuery::ResetStatistics }),
+        ("replica", Message::Replica { partition: PartitionId(3), bytes: Bytes::from_static(b"hello") }),
+        ("leads", Message::Leads { partition: PartitionId(3), term: 7 }),
         (
             "core-answer",
             Message::CoreAnswer { request, text: Bytes::from_static(b"id=7 addr=::1\n"), metrics },

@@ -149,6 +149,7 @@ impl Family {
             ("--datacenters", args.datacenters.to_string()),
             ("--partitions", args.partitions.to_string()),
             ("--nodes", args.nodes.to_string()),
+            ("--replicas", args.replicas.to_string()),
             ("--cores", args.cores.to_string()),
             ("--port", args.port.to_string()),
             ("--delay", args.delay.to_string()),

@@ -66,7 +66,14 @@ impl Plan {
             args.cores
         );
         let mut plan = Plan { args: args.clone(), template: Config::default() };
-        let flags = ["--appendfsync", args.appendfsync.as_str(), "--loglevel", args.loglevel.as_str()];
+        ensure!(
+            args.replicas <= args.nodes,
+            "{} replicas of each partition need as many nodes in a datacenter: give `--nodes {0}`",
+            args.replicas
+        );
+        let replicas = args.replicas.to_string();
+        let (appendfsync, loglevel) = (args.appendfsync.as_str(), args.loglevel.as_str());
+        let flags = ["--appendfsync", appendfsync, "--loglevel", loglevel, "--replicas", replicas.as_str()];
         let mut flags: Vec<String> = flags.into_iter().map(String::from).collect();
         for keyspace in
             (0..Config::default().protocols.len()).map(|number| format!("{number}={}", args.protocol))

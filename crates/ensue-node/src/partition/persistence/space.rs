@@ -54,7 +54,7 @@ impl Persistence {
             }
             FileName::Checkpoint(_) | FileName::Superblock => self.give_up_checkpoint(cx),
             // Where files are never written in place, there may be no room for that: the next sync says more.
-            FileName::Witness => {}
+            FileName::Witness | FileName::Journal(_) => {}
             FileName::Reserve => {
                 cx.disk_ops.push_back(DiskOp::Delete { file });
                 self.room.reserve = Reserve::Missing;

@@ -9,7 +9,7 @@ use super::latency;
 use super::memory;
 use super::order::Gathering;
 use crate::links::{self, Linked};
-use crate::observation::{self, Observation, Scope};
+use crate::observation::{Observation, Scope};
 use crate::session::cx::Cx;
 use crate::session::step::Step;
 use crate::statistics;
@@ -83,7 +83,9 @@ impl ClusterQuery {
             Purpose::Info(_) | Purpose::Histogram(_) | Purpose::MemoryDoctor | Purpose::Observation(_)
         );
         if asks_partitions {
-            peers.extend(observation::partitions_of(topology, cores).into_iter().map(Peer::Partition));
+            let all = (0..topology.partitions).map(PartitionId);
+            let lives_here = |partition: &PartitionId| cores.contains(&cx.core.owner(*partition).0);
+            peers.extend(all.filter(lives_here).map(Peer::Partition));
         }
         let core_query = match &purpose {
             Purpose::Info(_) | Purpose::Histogram(_) | Purpose::MemoryDoctor | Purpose::Observation(_) => {

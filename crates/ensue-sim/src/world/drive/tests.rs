@@ -12,7 +12,7 @@ use ensue_types::{DatacenterId, PartitionId};
 
 #[test]
 fn a_process_that_dies_at_once_had_a_reason_to_stop_all_the_same() {
-    let shape = Shape { datacenters: 1, cores: 1, partitions: 1, one_process: true };
+    let shape = Shape { replicas: 1, datacenters: 1, cores: 1, partitions: 1, one_process: true };
     let (site, partition, file) = (Site(0), PartitionId(0), FileName::Segment(0));
     for fails in [true, false] {
         let mut world = World::new(Options::calm(shape, 1_000, Rules::default()));
@@ -35,7 +35,7 @@ fn a_process_that_dies_at_once_had_a_reason_to_stop_all_the_same() {
 
 #[test]
 fn without_room_a_partition_may_stop_before_it_is_ready_and_not_after() {
-    let shape = Shape { datacenters: 1, cores: 1, partitions: 1, one_process: true };
+    let shape = Shape { replicas: 1, datacenters: 1, cores: 1, partitions: 1, one_process: true };
     let (site, partition) = (Site(0), PartitionId(0));
     for ready in [true, false] {
         let mut world = World::new(Options::calm(shape, 1_000, Rules::default()));
@@ -55,7 +55,7 @@ fn without_room_a_partition_may_stop_before_it_is_ready_and_not_after() {
 
 #[test]
 fn after_everything_was_healed_nothing_strikes_again() {
-    let shape = Shape { datacenters: 2, cores: 1, partitions: 1, one_process: true };
+    let shape = Shape { replicas: 1, datacenters: 2, cores: 1, partitions: 1, one_process: true };
     let (a, b) = (Site(0), Site(1));
     for healed in [true, false] {
         let mut world = World::new(Options::calm(shape, 1_000, Rules::default()));

@@ -11,7 +11,7 @@ use ensue_types::DatacenterId;
 /// third of the timeout.
 #[test]
 fn a_slow_link_excuses_where_a_request_takes_longer_than_its_client_waits() {
-    let shape = Shape { datacenters: 2, cores: 2, partitions: 2, one_process: false };
+    let shape = Shape { replicas: 1, datacenters: 2, cores: 2, partitions: 2, one_process: false };
     let timeout_us = 100_000;
     let cases = [
         ("pocc", 10_000, true),

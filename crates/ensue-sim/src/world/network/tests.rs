@@ -8,7 +8,7 @@ const A: Site = Site(0);
 const B: Site = Site(1);
 
 fn network(seed: u64) -> Network {
-    let shape = Shape { datacenters: 2, cores: 1, partitions: 1, one_process: false };
+    let shape = Shape { replicas: 1, datacenters: 2, cores: 1, partitions: 1, one_process: false };
     let options = LinkOptions {
         local_us: (5, 9),
         delay_us: vec![vec![0, 10_000], vec![10_000, 0]],

@@ -22,7 +22,7 @@ fn what_is_owed_is_paid_in_whole_microseconds_and_the_rest_is_carried_over() {
 
 /// How long a client of a core waits for so many GETs that it sends one after the other.
 fn gets_take_us(price: u64) -> u64 {
-    let shape = Shape { datacenters: 1, cores: 1, partitions: 1, one_process: true };
+    let shape = Shape { replicas: 1, datacenters: 1, cores: 1, partitions: 1, one_process: true };
     let mut world = World::new(Options::calm(shape, 0, Rules::default()));
     while world.step(400_000).is_some() {}
     let mut prices = Prices::FREE;

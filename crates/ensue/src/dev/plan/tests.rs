@@ -69,6 +69,7 @@ fn what_cannot_be_is_refused() {
         "--datacenters 17",
         "--partitions 0",
         "--nodes 0",
+        "--nodes 2 --replicas 3",
         "--delay soon",
         "--protocol x",
         "--keyspace 1=x",

@@ -1,0 +1,264 @@
+//! One core's node together with the replicas on it: what a node asks of the directory of a replicated partition goes
+//! to its replica, and the replicas decide which of the node's partitions live here.
+//!
+//! A core without replicas is its node: everything passes through.
+
+use crate::node::{Node, UnknownProtocol};
+use crate::{AppendFsync, Input, NodeConfig, Output, Trace};
+use ensue_replica::{Config, Replica, Tuning};
+use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId};
+use ensue_wire::{Address, CoreName, Envelope, Message};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// How long a stopping core waits for others to take the lead, and then for its partitions to close.
+const HAND_OVER_US: u64 = 1_000_000;
+const CLOSE_US: u64 = 5_000_000;
+
+/// A core: inputs go in, outputs are drained, as of a `Node`.
+pub struct Host {
+    node: Node,
+    replicas: BTreeMap<PartitionId, Replica>,
+    /// The partitions that live here by the word of their replicas, and since which term.
+    leads: BTreeMap<PartitionId, u64>,
+    own: CoreName,
+    tick_us: u64,
+    next_tick_us: u64,
+    linked: BTreeSet<CoreName>,
+    outputs: VecDeque<Output>,
+    stopping: Stopping,
+}
+
+/// How far a stop has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopping {
+    Not,
+    /// Others are to take the lead, until then.
+    HandsOver(u64),
+    /// The node closes what still lives here, until then.
+    Closes(u64),
+    /// The replicas stop.
+    Replicas,
+    Done,
+}
+
+/// What replicas are told beside what the node is.
+#[derive(Clone, Debug, Default)]
+pub struct ReplicaOptions {
+    /// Leaders answer reads by a lease.
+    pub lease: bool,
+    pub tuning: Tuning,
+}
+
+impl Host {
+    /// A core that has not read its disks yet; its first outputs are the disk operations that do.
+    pub fn new(config: NodeConfig, options: &ReplicaOptions, now: Now) -> Result<Host, UnknownProtocol> {
+        let here = config.topology.datacenter;
+        let own = CoreName { datacenter: here, core: config.core };
+        let replicas = config.replicated_partitions().map(|partition| {
+            let nodes = config.topology.replicas(here, partition).iter().map(|core| core.0).collect();
+            let replica = Replica::new(Config {
+                node: config.core.0,
+                nodes,
+                always: config.append_fsync == AppendFsync::Always,
+                lease: options.lease,
+                boot_id: config.boot_id,
+                seed: (config.identity_seed as u64) ^ u64::from(partition.0) << 48 ^ u64::from(config.boot),
+                tuning: options.tuning.clone(),
+            });
+            (partition, replica)
+        });
+        let mut host = Host {
+            replicas: replicas.collect(),
+            node: Node::new(config, now)?,
+            leads: BTreeMap::new(),
+            own,
+            tick_us: options.tuning.tick_us,
+            next_tick_us: now.monotonic_us + options.tuning.tick_us,
+            linked: BTreeSet::new(),
+            outputs: VecDeque::new(),
+            stopping: Stopping::Not,
+        };
+        host.run(now);
+        Ok(host)
+    }
+
+    /// Takes one input and runs it to completion.
+    pub fn on_input(&mut self, now: Now, input: Input) {
+        match input {
+            Input::Message(Envelope { from, message: Message::Replica { partition, bytes }, .. }) => {
+                if let (Address::Core { core, .. }, Some(replica)) = (from, self.replicas.get_mut(&partition))
+                {
+                    replica.on_message(core.0, bytes);
+                }
+            }
+            Input::Message(Envelope { from, message: Message::Leads { partition, term }, .. }) => {
+                if let Address::Core { datacenter, core } = from {
+                    self.node.on_input(now, Input::Owner { datacenter, partition, core, term });
+                }
+            }
+            Input::Disk { partition, done } => match self.replicas.get_mut(&partition) {
+                Some(replica) => replica.on_disk(done),
+                None => self.node.on_input(now, Input::Disk { partition, done }),
+            },
+            Input::LinkUp { datacenter, core } => {
+                self.linked.insert(CoreName { datacenter, core });
+                self.node.on_input(now, Input::LinkUp { datacenter, core });
+                self.tell_leads(Some(CoreName { datacenter, core }));
+            }
+            Input::LinkDown { datacenter, core } => {
+                self.linked.remove(&CoreName { datacenter, core });
+                self.node.on_input(now, Input::LinkDown { datacenter, core });
+            }
+            Input::Timer => self.on_timer(now),
+            Input::Shutdown if !self.replicas.is_empty() => {
+                self.stopping = Stopping::HandsOver(now.monotonic_us + HAND_OVER_US);
+                self.replicas.values_mut().for_each(Replica::hand_over);
+            }
+            input => self.node.on_input(now, input),
+        }
+        self.run(now);
+    }
+
+    /// The next output, oldest first; drain until empty after each input.
+    pub fn next_output(&mut self) -> Option<Output> {
+        match self.replicas.is_empty() {
+            // What the host itself says stands in no order with what the node says.
+            true => self.outputs.pop_front().or_else(|| self.node.next_output()),
+            false => self.outputs.pop_front(),
+        }
+    }
+
+    /// When the next `Input::Timer` is due, in microseconds of `Now::monotonic_us`.
+    pub fn next_timer(&self) -> Option<u64> {
+        let tick = (!self.replicas.is_empty()).then_some(self.next_tick_us);
+        self.node.next_timer().into_iter().chain(tick).min()
+    }
+
+    /// Panics if a partition contradicts itself, or what sessions share. It walks every row.
+    pub fn check_invariants(&self) {
+        self.node.check_invariants();
+    }
+
+    /// The partitions that are replicated here, and what each replica does, in words.
+    pub fn replicas(&self) -> impl Iterator<Item = (PartitionId, &'static str)> + '_ {
+        self.replicas.iter().map(|(partition, replica)| (*partition, replica.describe()))
+    }
+
+    fn on_timer(&mut self, now: Now) {
+        if self.node.next_timer().is_some_and(|due| due <= now.monotonic_us) {
+            self.node.on_input(now, Input::Timer);
+        }
+        if self.replicas.is_empty() || now.monotonic_us < self.next_tick_us {
+            return;
+        }
+        // Time that was lost is not made up for: ticks that come at once would end every promise at once.
+        self.next_tick_us = now.monotonic_us + self.tick_us;
+        self.replicas.values_mut().for_each(|replica| replica.on_tick(now.monotonic_us));
+        match self.stopping {
+            Stopping::HandsOver(until) if self.leads.is_empty() || until <= now.monotonic_us => {
+                self.stopping = Stopping::Closes(now.monotonic_us + CLOSE_US);
+                self.node.on_input(now, Input::Shutdown);
+            }
+            Stopping::Closes(until) if until <= now.monotonic_us => {
+                // Without a majority nothing of theirs becomes durable: they end as if killed.
+                for partition in std::mem::take(&mut self.leads).into_keys() {
+                    self.node.on_input(now, Input::Follow { partition });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Lets node and replicas work until neither has anything for the other.
+    fn run(&mut self, now: Now) {
+        while !self.replicas.is_empty() {
+            let mut worked = false;
+            while let Some(output) = self.node.next_output() {
+                worked = true;
+                self.on_output(now, output);
+            }
+            for partition in self.replicas.keys().copied().collect::<Vec<_>>() {
+                while let Some(output) = self.replicas.get_mut(&partition).and_then(Replica::next_output) {
+                    worked = true;
+                    self.on_replica(now, partition, output);
+                }
+            }
+            if !worked {
+                break;
+            }
+        }
+        let all_stopped = self.replicas.values().all(Replica::is_stopped);
+        if self.stopping == Stopping::Replicas && all_stopped {
+            self.stopping = Stopping::Done;
+            self.outputs.push_back(Output::Stopped);
+        }
+    }
+
+    fn on_output(&mut self, now: Now, output: Output) {
+        match output {
+            Output::Disk { partition, op } => match self.replicas.get_mut(&partition) {
+                Some(replica) => replica.on_request(op),
+                None => self.outputs.push_back(Output::Disk { partition, op }),
+            },
+            Output::Confirm { partition, number } => {
+                if let Some(replica) = self.replicas.get_mut(&partition) {
+                    replica.confirm(now.monotonic_us, number);
+                }
+            }
+            Output::Stopped if !self.replicas.is_empty() => {
+                self.stopping = Stopping::Replicas;
+                self.replicas.values_mut().for_each(Replica::shut_down);
+            }
+            output => self.outputs.push_back(output),
+        }
+    }
+
+    fn on_replica(&mut self, now: Now, partition: PartitionId, output: ensue_replica::Output) {
+        match output {
+            ensue_replica::Output::Send { node, message } => {
+                let to = CoreName { datacenter: self.own.datacenter, core: CoreId(node) };
+                self.send(to, Message::Replica { partition, bytes: message });
+            }
+            ensue_replica::Output::Disk(op) => self.outputs.push_back(Output::Disk { partition, op }),
+            ensue_replica::Output::Done(done) => self.node.on_input(now, Input::Disk { partition, done }),
+            ensue_replica::Output::Lead { term, epoch } => {
+                self.leads.insert(partition, term);
+                self.outputs.push_back(Output::Trace(Trace::Leads { partition, term }));
+                self.node.on_input(now, Input::Lead { partition, term, epoch });
+                self.tell_leads(None);
+            }
+            ensue_replica::Output::Follow => {
+                self.leads.remove(&partition);
+                self.outputs.push_back(Output::Trace(Trace::LeadsNoMore { partition }));
+                self.node.on_input(now, Input::Follow { partition });
+            }
+            ensue_replica::Output::Confirmed(number) => {
+                self.node.on_input(now, Input::Confirmed { partition, number });
+            }
+            ensue_replica::Output::Stopped(reason) => {
+                if self.stopping == Stopping::Not {
+                    self.outputs.push_back(Output::Trace(Trace::ReplicaStopped { partition, reason }));
+                }
+            }
+        }
+    }
+
+    /// Says what lives here to one core, or to all.
+    fn tell_leads(&mut self, to: Option<CoreName>) {
+        let cores: Vec<CoreName> =
+            to.map_or_else(|| self.linked.iter().copied().collect(), |core| vec![core]);
+        for core in cores {
+            for (partition, term) in self.leads.clone() {
+                self.send(core, Message::Leads { partition, term });
+            }
+        }
+    }
+
+    fn send(&mut self, to: CoreName, message: Message) {
+        let address = |name: CoreName| Address::Core { datacenter: name.datacenter, core: name.core };
+        let (from, to_address) = (address(self.own), address(to));
+        let envelope = Envelope { from, to: to_address, time: LogicalTime::ZERO, message };
+        let (datacenter, core): (DatacenterId, CoreId) = (to.datacenter, to.core);
+        self.outputs.push_back(Output::Send { datacenter, core, envelope });
+    }
+}

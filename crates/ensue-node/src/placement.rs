@@ -1,0 +1,92 @@
+//! Where partitions live: where the configuration puts them, or, where they are replicated, with their leaders.
+
+use crate::config::Topology;
+use ensue_types::{CoreId, DatacenterId, PartitionId};
+use std::collections::BTreeMap;
+
+/// Who owns a replicated partition, as far as a core has heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Leader {
+    core: CoreId,
+    term: u64,
+    /// It has said that it leads no more, and nobody else has said that it does.
+    gone: bool,
+}
+
+/// The owners of partitions that are not where the configuration puts them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Placement {
+    leaders: BTreeMap<(DatacenterId, PartitionId), Leader>,
+}
+
+impl Placement {
+    /// The core to ask. It may not be the owner any more, or not yet.
+    pub(crate) fn owner(
+        &self,
+        topology: &Topology,
+        datacenter: DatacenterId,
+        partition: PartitionId,
+    ) -> CoreId {
+        let leader = self.leaders.get(&(datacenter, partition));
+        leader.map_or_else(|| topology.owner(datacenter, partition), |leader| leader.core)
+    }
+
+    /// Whether somebody is known to own the partition: one that is not replicated is always owned.
+    pub(crate) fn is_owned(
+        &self,
+        topology: &Topology,
+        datacenter: DatacenterId,
+        partition: PartitionId,
+    ) -> bool {
+        match self.leaders.get(&(datacenter, partition)) {
+            Some(leader) => !leader.gone,
+            None => !topology.is_replicated(datacenter, partition),
+        }
+    }
+
+    /// A core says that it leads in this term. Says whether that is news.
+    pub(crate) fn on_leader(
+        &mut self,
+        datacenter: DatacenterId,
+        partition: PartitionId,
+        core: CoreId,
+        term: u64,
+    ) -> bool {
+        let leader = Leader { core, term, gone: false };
+        let known = self.leaders.get(&(datacenter, partition));
+        let is_news = known.is_none_or(|known| known.term < term);
+        if is_news {
+            self.leaders.insert((datacenter, partition), leader);
+        }
+        is_news
+    }
+
+    /// The owner that is known leads no more.
+    pub(crate) fn on_gone(&mut self, datacenter: DatacenterId, partition: PartitionId, core: CoreId) {
+        if let Some(leader) =
+            self.leaders.get_mut(&(datacenter, partition)).filter(|leader| leader.core == core)
+        {
+            leader.gone = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_leader_takes_the_place_of_an_earlier_one_and_never_the_other_way_round() {
+        let mut placement = Placement::default();
+        let (here, first) = (DatacenterId(0), PartitionId(0));
+        assert!(placement.on_leader(here, first, CoreId(1), 3));
+        assert!(!placement.on_leader(here, first, CoreId(2), 2), "an announcement that was late");
+        assert!(!placement.on_leader(here, first, CoreId(1), 3), "the same again");
+        assert!(placement.on_leader(here, first, CoreId(2), 4));
+        placement.on_gone(here, first, CoreId(1));
+        assert!(
+            placement.leaders.values().all(|leader| !leader.gone),
+            "another one than the one that has gone"
+        );
+    }
+}
