@@ -59,10 +59,16 @@ pub(crate) fn run(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<
     }
 }
 
+/// `PFSELFTEST`.
+pub(crate) fn self_test() -> Reply {
+    cardinality::self_test()
+}
+
 /// The answer to a command that asks for help, which needs no owner.
 pub(crate) fn help(request: &Request) -> Option<Reply> {
     match request {
         Request::Whole(whole) => values::help(whole),
+        Request::Streams(stream) => streams::help(stream),
         _ => None,
     }
 }

@@ -57,7 +57,7 @@ impl ParseLimits {
         let bytes_max = if self.authenticated { limits::BULK_BYTES_SKIPPED_MAX } else { self.bulk_bytes_max };
         match usize::try_from(length) {
             Ok(length) if length <= bytes_max => None,
-            Ok(length) if !self.authenticated && length <= limits::BULK_BYTES_MAX => {
+            Ok(length) if !self.authenticated && length <= limits::BULK_BYTES_SKIPPED_MAX => {
                 Some(ParseError::UnauthenticatedBulkLength)
             }
             _ => Some(ParseError::InvalidBulkLength),

@@ -26,6 +26,36 @@ pub(super) fn evaluate(request: &Cardinality, evaluation: &mut Evaluation<'_>) -
     }
 }
 
+/// `PFSELFTEST`: estimates are as near as they should be, and both forms hold what they are given.
+pub(super) fn self_test() -> Reply {
+    let mut registers = Registers::default();
+    let mut checked_next = 1;
+    for count in 1..=SELF_TEST_ELEMENTS {
+        registers.add(format!("element {count}").as_bytes());
+        if count < checked_next {
+            continue;
+        }
+        checked_next *= 10;
+        let off = estimate::cardinality(&registers).abs_diff(count);
+        if off as f64 > ERRORS_MAX * STANDARD_ERROR * count as f64 + 1.0 {
+            return Reply::Error(format!("ERR TESTFAILED the estimate of {count} is off by {off}").into());
+        }
+        for form in [Encoding::Sparse, Encoding::Dense] {
+            let read = Registers::read(&registers.write(form));
+            if !read.is_ok_and(|(read, _)| read == registers) {
+                return Reply::Error(format!("ERR TESTFAILED the {} form of {count}", form.word()).into());
+            }
+        }
+    }
+    Reply::OK
+}
+
+/// How many elements the test adds, and by how many standard errors an estimate may be off.
+const SELF_TEST_ELEMENTS: u64 = 10_000;
+const ERRORS_MAX: f64 = 4.0;
+/// Of 2^14 registers: 1.04 over the root of their number.
+const STANDARD_ERROR: f64 = 0.008_125;
+
 /// The registers of a key, and how they stand there; nothing if the key is not there.
 fn registers(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Option<(Registers, Encoding)>, Halt> {
     match text_of(evaluation.content(key, &Column::Text)?) {

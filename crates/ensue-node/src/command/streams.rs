@@ -24,6 +24,16 @@ pub(super) use read::read as read_streams;
 /// About the bytes of a part beside its key, its value and the names in its name.
 const NAME_BYTES: usize = 32;
 
+/// The answer to a command that asks for help, which no key has a part in.
+pub(super) fn help(request: &Stream) -> Option<Reply> {
+    let text: &[&'static str] = match request {
+        Stream::GroupHelp => &GROUP_HELP,
+        Stream::InfoHelp => &INFO_HELP,
+        _ => return None,
+    };
+    Some(Reply::Array(text.iter().map(|&line| Reply::Status(line.into())).collect()))
+}
+
 pub(super) fn evaluate(request: &Stream, evaluation: &mut Evaluation<'_>) -> Result<Reply, Halt> {
     match request {
         Stream::Add { key, id, fields, trim, makes_stream } => {
@@ -61,6 +71,7 @@ pub(super) fn evaluate(request: &Stream, evaluation: &mut Evaluation<'_>) -> Res
         }
         Stream::Info { key, full: None } => info::stream(evaluation, key),
         Stream::Info { key, full: Some(count) } => info::full(evaluation, key, *count),
+        Stream::GroupHelp | Stream::InfoHelp => Ok(help(request).unwrap_or(Reply::Nil)),
         Stream::InfoGroups { key } => info::groups(evaluation, key),
         Stream::InfoConsumers { key, group } => info::consumers(evaluation, key, group),
     }
@@ -98,3 +109,35 @@ fn part_bytes(key: &Bytes, names: usize, value: usize) -> usize {
 fn no_such_key() -> Halt {
     CommandError::NoSuchKey.into()
 }
+
+const GROUP_HELP: [&str; 17] = [
+    "XGROUP <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "CREATE <key> <groupname> <id|$> [MKSTREAM] [ENTRIESREAD entries_read]",
+    "    Make a group of consumers that begins behind this id; MKSTREAM makes the stream, too.",
+    "CREATECONSUMER <key> <groupname> <consumer>",
+    "    Make a consumer of a group.",
+    "DELCONSUMER <key> <groupname> <consumer>",
+    "    Remove a consumer of a group; answers how many entries it had not acknowledged.",
+    "DESTROY <key> <groupname>",
+    "    Remove a group.",
+    "SETID <key> <groupname> <id|$> [ENTRIESREAD entries_read]",
+    "    Have a group go on behind this id.",
+    "HELP",
+    "    Print this help.",
+    "What a group has read is known in its datacenter:",
+    "    other datacenters have groups of the same name, with cursors and consumers of their own,",
+    "    unless the key has a home.",
+    "See XREADGROUP, XACK, XPENDING, XCLAIM and XAUTOCLAIM.",
+];
+
+const INFO_HELP: [&str; 9] = [
+    "XINFO <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "CONSUMERS <key> <groupname>",
+    "    The consumers of a group, what each has not acknowledged, and how long they have been idle.",
+    "GROUPS <key>",
+    "    The groups of a stream.",
+    "STREAM <key> [FULL [COUNT <count>]]",
+    "    The stream; FULL with its entries, groups and consumers.",
+    "HELP",
+    "    Print this help.",
+];

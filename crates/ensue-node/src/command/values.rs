@@ -290,12 +290,16 @@ const HELP: [&str; 13] = [
     "    <key>.",
 ];
 
-const MEMORY_HELP: [&str; 11] = [
+const MEMORY_HELP: [&str; 15] = [
     "MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "DOCTOR",
     "    Return what is remarkable about the memory of this datacenter's nodes.",
+    "MALLOC-STATS",
+    "    Return what the allocators of this datacenter's nodes say of themselves.",
     "PURGE",
     "    Have the allocator of this node give back memory that is free.",
+    "STATS",
+    "    Return figures about the memory of this datacenter's nodes.",
     "USAGE <key> [SAMPLES <count>]",
     "    Return the bytes that the store counts for the key: its name, its value and what is kept",
     "    beside it. Of a key of more than 128 fields or members <count> are looked at, 5 by default,",

@@ -109,6 +109,7 @@ fn before_authentication_little_is_accepted() {
     check(b"*10\r\n$16384\r\n", "");
     check(b"*11\r\n", "ERR Protocol error: unauthenticated multibulk length");
     check(b"*1\r\n$16385\r\n", "ERR Protocol error: unauthenticated bulk length");
+    check(b"*1\r\n$100000000\r\n", "ERR Protocol error: unauthenticated bulk length");
     check(b"*1\r\n$999999999999\r\n", "ERR Protocol error: invalid bulk length");
     check(b"1 2 3 4 5 6 7 8 9 10 11\r\n", "ERR Protocol error: unauthenticated multibulk length");
     check(b"AUTH a\r\n", "[AUTH] [a]");

@@ -61,6 +61,10 @@ pub enum Stream {
     InfoGroups { key: Bytes },
     /// `XINFO CONSUMERS`.
     InfoConsumers { key: Bytes, group: Bytes },
+    /// `XGROUP HELP`.
+    GroupHelp,
+    /// `XINFO HELP`.
+    InfoHelp,
 }
 
 /// The id that an entry is added with.
@@ -129,7 +133,7 @@ impl Stream {
         match self {
             Length { .. } | Range { .. } | Read(_) | Latest { .. } => false,
             Pending { .. } | PendingRange { .. } => false,
-            Info { .. } | InfoGroups { .. } | InfoConsumers { .. } => false,
+            Info { .. } | InfoGroups { .. } | InfoConsumers { .. } | GroupHelp | InfoHelp => false,
             Add { .. } | Delete { .. } | Trim { .. } | SetId { .. } => true,
             Group { .. } | ReadGroup(_) | Acknowledge { .. } | Claim(_) | ClaimIdle { .. } => true,
         }
@@ -145,6 +149,7 @@ impl Stream {
             Read(_) | ReadGroup(_) | Latest { .. } => None,
             // Their key stands behind a subcommand.
             Group { .. } | Info { .. } | InfoGroups { .. } | InfoConsumers { .. } => None,
+            GroupHelp | InfoHelp => None,
         }
     }
 }

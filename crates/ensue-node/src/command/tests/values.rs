@@ -130,7 +130,7 @@ fn the_bytes_of_all_keys_are_those_of_the_keyspace() {
 #[test]
 fn help_is_lines() {
     let mut datacenter = Datacenter::new(0);
-    for command in ["MEMORY HELP", "OBJECT HELP"] {
+    for command in ["MEMORY HELP", "OBJECT HELP", "XGROUP HELP", "XINFO HELP"] {
         let Reply::Array(lines) = datacenter.run(command) else { panic!("{command} is answered by lines") };
         assert!(
             matches!(&lines[0], Reply::Status(first) if first.starts_with(command.split(' ').next().unwrap_or("")))

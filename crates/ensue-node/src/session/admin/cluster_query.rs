@@ -27,7 +27,7 @@ pub(crate) enum Purpose {
     ClientList(Filter),
     /// `LATENCY HISTOGRAM` of these commands, in lower case; of all if empty.
     Histogram(Vec<String>),
-    MemoryDoctor,
+    Memory(memory::Question),
     /// `CONFIG RESETSTAT`.
     ResetStatistics,
     /// The answer is an output of its own, and no command's.
@@ -80,7 +80,7 @@ impl ClusterQuery {
         let mut peers: Vec<Peer> = cores.clone().map(CoreId).map(Peer::Core).collect();
         let asks_partitions = matches!(
             purpose,
-            Purpose::Info(_) | Purpose::Histogram(_) | Purpose::MemoryDoctor | Purpose::Observation(_)
+            Purpose::Info(_) | Purpose::Histogram(_) | Purpose::Memory(_) | Purpose::Observation(_)
         );
         if asks_partitions {
             let all = (0..topology.partitions).map(PartitionId);
@@ -88,7 +88,7 @@ impl ClusterQuery {
             peers.extend(all.filter(lives_here).map(Peer::Partition));
         }
         let core_query = match &purpose {
-            Purpose::Info(_) | Purpose::Histogram(_) | Purpose::MemoryDoctor | Purpose::Observation(_) => {
+            Purpose::Info(_) | Purpose::Histogram(_) | Purpose::Memory(_) | Purpose::Observation(_) => {
                 CoreQuery::Metrics
             }
             Purpose::ClientList(_) => CoreQuery::ClientList,
@@ -179,9 +179,10 @@ impl ClusterQuery {
         let ClusterQuery { purpose, mut metrics, silent, texts, partitions, .. } = *self;
         let text = match purpose {
             Purpose::Histogram(names) => return Step::answer(latency::histogram(&metrics, &names)),
-            Purpose::MemoryDoctor => {
+            Purpose::Memory(question) => {
                 metrics.insert("silent_peers".to_owned(), silent);
-                memory::advice(&metrics, cx.core.parameters.number("maxmemory"))
+                let bound = cx.core.parameters.number("maxmemory");
+                return Step::answer(memory::answer(question, &metrics, bound));
             }
             Purpose::ResetStatistics if silent > 0 => return Step::answer(NOT_RESET),
             Purpose::ResetStatistics => return Step::answer(Reply::OK),

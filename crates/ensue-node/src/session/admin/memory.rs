@@ -1,5 +1,6 @@
-//! `MEMORY DOCTOR` and `MEMORY PURGE`: what the memory of the datacenter's nodes looks like, in words, and giving free
-//! memory back to the machine. `MEMORY USAGE` is about a key, and is executed where the key is.
+//! `MEMORY DOCTOR`, `STATS`, `MALLOC-STATS` and `PURGE`: what the memory of the datacenter's nodes looks like, in words
+//! and figures, and giving free memory back to the machine. `MEMORY USAGE` is about a key, and is executed where the
+//! key is.
 
 use super::acl::send_for;
 use super::cluster_query::{ClusterQuery, Purpose};
@@ -10,30 +11,97 @@ use crate::memory::{ALLOCATED, PEAK, RESIDENT};
 use crate::session::cx::Cx;
 use crate::session::step::Step;
 use ensue_resp::{CommandError, CommandSpec};
-use ensue_types::Args;
+use ensue_types::{Args, Reply, limits};
 
-/// Whether a command is one of these two.
-pub(crate) fn is_about_the_process(spec: &CommandSpec, args: &Args) -> bool {
-    let is = |word: &str| args[1].eq_ignore_ascii_case(word.as_bytes());
-    spec.name == "memory" && (is("doctor") || is("purge"))
+/// What is asked of the memory of the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// What is worth an operator's attention.
+    Doctor,
+    /// Figures by the names that Redis has for them.
+    Stats,
+    /// What the allocator says of itself.
+    MallocStats,
 }
 
-/// One of these two.
+/// Whether a command is one of these.
+pub(crate) fn is_about_the_process(spec: &CommandSpec, args: &Args) -> bool {
+    let is = |word: &str| args[1].eq_ignore_ascii_case(word.as_bytes());
+    spec.name == "memory" && ["doctor", "malloc-stats", "purge", "stats"].into_iter().any(is)
+}
+
+/// One of these.
 pub(crate) fn on_command(cx: &mut Cx<'_>, args: &Args) -> Step<Outcome> {
-    let is_purge = args[1].eq_ignore_ascii_case(b"purge");
-    match args.len() {
-        2 if is_purge => send_for(cx, Errand::Purge, Then::Purge),
-        2 => ClusterQuery::begin(cx, Purpose::MemoryDoctor).map(Outcome::from),
-        _ => {
-            let name = if is_purge { "memory|purge" } else { "memory|doctor" };
-            Step::answer(CommandError::wrong_arity(name).reply())
+    let (name, question) = match args[1].to_ascii_lowercase().as_slice() {
+        b"purge" => ("memory|purge", None),
+        b"stats" => ("memory|stats", Some(Question::Stats)),
+        b"malloc-stats" => ("memory|malloc-stats", Some(Question::MallocStats)),
+        _ => ("memory|doctor", Some(Question::Doctor)),
+    };
+    match question {
+        _ if args.len() > 2 => Step::answer(CommandError::wrong_arity(name).reply()),
+        None => send_for(cx, Errand::Purge, Then::Purge),
+        Some(question) => ClusterQuery::begin(cx, Purpose::Memory(question)).map(Outcome::from),
+    }
+}
+
+/// The answer, of what the nodes of the datacenter have told.
+pub(super) fn answer(question: Question, metrics: &Metrics, bound: i64) -> Reply {
+    match question {
+        Question::Doctor => Reply::Verbatim(advice(metrics, bound).into()),
+        Question::Stats => stats(metrics),
+        Question::MallocStats => Reply::Verbatim(malloc_stats(metrics).into()),
+    }
+}
+
+/// `MEMORY STATS`: of Redis' names those that mean something here.
+fn stats(metrics: &Metrics) -> Reply {
+    let metric = |name: &str| metrics.get(name).copied().unwrap_or(0);
+    let keyspaces = (0..limits::KEYSPACES).map(|number| metric(&format!("keys_{number}")));
+    let (allocated, resident, rows) = (metric(ALLOCATED), metric(RESIDENT), metric("memory_bytes"));
+    let share = |part: i64, whole: i64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
+    let keys: i64 = keyspaces.sum();
+    let integers = [
+        ("peak.allocated", metric(PEAK)),
+        ("total.allocated", allocated),
+        ("replication.backlog", metric("backlog_bytes")),
+        ("keys.count", keys),
+        ("keys.bytes-per-key", if keys > 0 { rows / keys } else { 0 }),
+        ("dataset.bytes", rows),
+    ];
+    let shares = [
+        ("dataset.percentage", 100.0 * share(rows, allocated)),
+        ("peak.percentage", 100.0 * share(allocated, metric(PEAK))),
+        ("fragmentation", share(resident, allocated)),
+    ];
+    let integers = integers.into_iter().map(|(name, value)| (Reply::bulk(name), Reply::Integer(value)));
+    let shares = shares.into_iter().map(|(name, value)| (Reply::bulk(name), Reply::Double(value)));
+    let last = [
+        ("allocator.allocated", Reply::Integer(allocated)),
+        ("allocator.resident", Reply::Integer(resident)),
+    ];
+    let last = last.into_iter().map(|(name, value)| (Reply::bulk(name), value));
+    Reply::Map(integers.chain(shares).chain(last).collect())
+}
+
+/// `MEMORY MALLOC-STATS`.
+fn malloc_stats(metrics: &Metrics) -> String {
+    let metric = |name: &str| metrics.get(name).copied().unwrap_or(0);
+    match metric(ALLOCATED) {
+        0 => "The allocator says nothing of itself.".to_owned(),
+        allocated => {
+            format!(
+                "jemalloc: allocated {allocated} bytes, at most {}, resident {}",
+                metric(PEAK),
+                metric(RESIDENT)
+            )
         }
     }
 }
 
 /// What is worth an operator's attention: one line each, or that nothing is. `bound` is `maxmemory` of a node, 0 if
 /// there is none.
-pub(super) fn advice(metrics: &Metrics, bound: i64) -> String {
+fn advice(metrics: &Metrics, bound: i64) -> String {
     let metric = |name: &str| metrics.get(name).copied().unwrap_or(0);
     let (allocated, resident, peak) = (metric(ALLOCATED), metric(RESIDENT), metric(PEAK));
     let rows = metric("memory_bytes");

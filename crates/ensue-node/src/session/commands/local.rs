@@ -1,5 +1,6 @@
 //! Commands that the session answers without asking anyone.
 
+use crate::command;
 use crate::session::contexts::{Contexts, KEYSPACE_OUT_OF_RANGE};
 use crate::session::cx::Cx;
 use ensue_resp::{CommandError, CommandSpec, describe, number};
@@ -21,7 +22,9 @@ pub(crate) fn answer(now: Now, spec: &CommandSpec, args: &Args) -> Reply {
         "module" => module(args),
         // To a client of Redis, whoever takes writes is a master; none follows it.
         "role" => Reply::Array(vec![Reply::bulk("master"), Reply::Integer(0), Reply::Array(Vec::new())]),
+        "move" if number::parse_i64(&args[2]).is_none() => CommandError::NotInteger.reply(),
         "move" | "swapdb" => between_keyspaces(spec),
+        "pfselftest" => command::self_test(),
         // Only inside MULTI, whose watched keys EXEC has asked for.
         "unwatch" => Reply::OK,
         // Only inside MULTI, where it was checked to name the selected keyspace.

@@ -115,7 +115,7 @@ fn an_answer_that_is_too_short_does_not_shift_the_next_ones() {
 #[test]
 fn help_needs_no_owner() {
     let mut world = World::new();
-    for command in ["OBJECT HELP", "MEMORY HELP"] {
+    for command in ["OBJECT HELP", "MEMORY HELP", "XGROUP HELP", "XINFO HELP"] {
         world.send(&["MULTI", command, "EXEC", command]);
         assert!(world.sent.is_empty(), "{command}");
         let received = world.received();

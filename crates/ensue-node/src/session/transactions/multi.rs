@@ -192,8 +192,8 @@ fn is_alone(spec: &CommandSpec) -> bool {
         || is_publishing(spec)
 }
 
-const ABOUT_THE_SERVER: [&str; 11] = [
-    "acl", "client", "cluster", "config", "debug", "function", "info", "latency", "pubsub", "script",
+const ABOUT_THE_SERVER: [&str; 12] = [
+    "acl", "auth", "client", "cluster", "config", "debug", "function", "info", "latency", "pubsub", "script",
     "slowlog",
 ];
 
@@ -229,7 +229,11 @@ fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply
         | (_, "ping" | "echo" | "time" | "unwatch") => {
             return None;
         }
-        (_, "command" | "lolwut" | "module" | "move" | "readonly" | "readwrite" | "role" | "swapdb") => {
+        (
+            _,
+            "command" | "lolwut" | "module" | "move" | "pfselftest" | "readonly" | "readwrite" | "role"
+            | "swapdb",
+        ) => {
             return None;
         }
         _ if is_alone(spec) => return None,
@@ -245,10 +249,11 @@ fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply
     Some(Reply::Error(words.into()))
 }
 
-/// The answer to an `EXEC` that was refused: in Redis a short memory aborts the transaction.
+/// The answer to an `EXEC` that was refused: in Redis a short memory aborts the transaction, and so do too few
+/// replicas.
 pub(crate) fn aborted_by(refusal: Reply) -> Reply {
     match &refusal {
-        Reply::Error(words) if words.starts_with("OOM ") => {
+        Reply::Error(words) if words.starts_with("OOM ") || words.starts_with("NOREPLICAS ") => {
             Reply::Error(format!("EXECABORT Transaction discarded because of: {words}").into())
         }
         _ => refusal,

@@ -38,7 +38,7 @@ pub(super) const ROWS: [CommandSpec; 15] = [
     row("xgroup", -2, flags(&[Flags::WRITE, Flags::DENYOOM]), Route::Together)
         .keys(2, 2, 1)
         .listed("stream", "5.0.0")
-        .subcommands(&["create", "createconsumer", "delconsumer", "destroy", "setid"])
+        .subcommands(&["create", "createconsumer", "delconsumer", "destroy", "help", "setid"])
         .says(
             "Make, move and remove groups of consumers.",
             "A group that two datacenters make is one; it is where either has come to. One that is removed stays if \
@@ -47,7 +47,7 @@ pub(super) const ROWS: [CommandSpec; 15] = [
     row("xinfo", -2, flags(&[Flags::READONLY]), Route::Together)
         .keys(2, 2, 1)
         .listed("stream", "5.0.0")
-        .subcommands(&["consumers", "groups", "stream"])
+        .subcommands(&["consumers", "groups", "help", "stream"])
         .says("What is known of a stream, its groups and their consumers.", READS),
     row("xlen", 2, flags(&[Flags::READONLY, Flags::FAST]), Route::Key)
         .keys(1, 1, 1)

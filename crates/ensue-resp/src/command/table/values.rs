@@ -7,7 +7,7 @@ const LIKE_SET: &str =
     "The target is deleted as seen and written anew: the later write wins, what was unseen stays.";
 const MAXIMUM: &str = "The later resulting string wins, as that of SETRANGE.";
 
-pub(super) const ROWS: [CommandSpec; 12] = [
+pub(super) const ROWS: [CommandSpec; 13] = [
     row("copy", -3, flags(&[Flags::WRITE, Flags::DENYOOM]), Route::Together)
         .keys(1, 2, 1)
         .listed("generic", "6.2.0")
@@ -23,7 +23,7 @@ pub(super) const ROWS: [CommandSpec; 12] = [
     row("memory", -2, flags(&[Flags::READONLY]), Route::Together)
         .keys(2, 2, 1)
         .listed("server", "4.0.0")
-        .subcommands(&["doctor", "help", "purge", "usage"])
+        .subcommands(&["doctor", "help", "malloc-stats", "purge", "stats", "usage"])
         .says(
             "The bytes that the store counts for a key, and advice on the memory of the nodes.",
             "Differs between datacenters: each counts what its own memory holds.",
@@ -49,6 +49,9 @@ pub(super) const ROWS: [CommandSpec; 12] = [
         .keys(1, -1, 1)
         .listed("hyperloglog", "2.8.9")
         .says("Make a HyperLogLog the union of several.", MAXIMUM),
+    row("pfselftest", 1, flags(&[Flags::ADMIN]), Route::Session)
+        .listed("hyperloglog", "2.8.9")
+        .says("Check that HyperLogLogs count as they should.", "Answered by the session alone."),
     row("restore", -4, flags(&[Flags::WRITE, Flags::DENYOOM, Flags::DANGEROUS]), Route::Key)
         .keys(1, 1, 1)
         .listed("generic", "2.6.0")

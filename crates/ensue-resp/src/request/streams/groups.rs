@@ -97,6 +97,9 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Stream>
 fn group(args: &[Bytes]) -> Result<Stream, CommandError> {
     let word = args[1].to_ascii_lowercase();
     let arity = |name| wrong_arity("xgroup", name);
+    if word == b"help"[..] {
+        return if args.len() == 2 { Ok(Stream::GroupHelp) } else { Err(arity("help")) };
+    }
     let [_, _, key, group, rest @ ..] = args else {
         return Err(match &word[..] {
             b"create" => arity("create"),
@@ -174,6 +177,8 @@ fn info(args: &[Bytes]) -> Result<Stream, CommandError> {
             };
             Stream::Info { key: key.clone(), full }
         }
+        (b"help", []) => Stream::InfoHelp,
+        (b"help", _) => return Err(arity("help")),
         (b"groups", [key]) => Stream::InfoGroups { key: key.clone() },
         (b"consumers", [key, group]) => Stream::InfoConsumers { key: key.clone(), group: group.clone() },
         (b"stream", _) => return Err(arity("stream")),
