@@ -3,6 +3,7 @@
 //! Metrics arrive put together over all cores and partitions. Those that Redis has a line for stand in its sections;
 //! every other one stands in the section `Ensue` under its own name. Fields that mean nothing here are left out.
 
+use super::latency;
 use crate::cpu;
 use crate::links::{self, Linked};
 use crate::memory;
@@ -31,7 +32,7 @@ struct Section {
     asks: bool,
 }
 
-const SECTIONS: [Section; 14] = [
+const SECTIONS: [Section; 15] = [
     Section { name: "server", title: "Server", asks: false },
     Section { name: "clients", title: "Clients", asks: true },
     Section { name: "memory", title: "Memory", asks: true },
@@ -42,6 +43,7 @@ const SECTIONS: [Section; 14] = [
     Section { name: "modules", title: "Modules", asks: false },
     Section { name: "commandstats", title: "Commandstats", asks: true },
     Section { name: "errorstats", title: "Errorstats", asks: true },
+    Section { name: "latencystats", title: "Latencystats", asks: true },
     Section { name: "cluster", title: "Cluster", asks: false },
     Section { name: "keyspace", title: "Keyspace", asks: true },
     Section { name: "keyspaces", title: "Keyspaces", asks: true },
@@ -60,7 +62,7 @@ pub(crate) fn sections(args: &Args) -> Vec<String> {
         let left_out: &[&str] = match name.as_str() {
             "everything" => &[],
             "all" => &["modules"],
-            "default" => &["commandstats"],
+            "default" => &["commandstats", "latencystats"],
             _ => {
                 sections.push(name);
                 continue;
@@ -128,6 +130,7 @@ impl Lines<'_> {
             "modules" => {}
             "commandstats" => self.command_statistics(),
             "errorstats" => self.error_statistics(),
+            "latencystats" => self.latency_statistics(),
             "cluster" => self.line("cluster_enabled", 0),
             "keyspace" => self.keyspace(),
             "keyspaces" => self.keyspaces(),
@@ -197,6 +200,10 @@ impl Lines<'_> {
         // Whatever takes memory counts, and what is deleted is freed at once.
         self.line("mem_not_counted_for_evict", 0);
         self.line("lazyfree_pending_objects", 0);
+        self.line("lazyfreed_objects", 0);
+        self.line("number_of_cached_scripts", self.metric("cached_scripts_max"));
+        self.line("number_of_libraries", self.metric("libraries_max"));
+        self.line("number_of_functions", self.metric("functions_max"));
         self.bytes("maxmemory", self.parameters.number("maxmemory"));
         self.line("maxmemory_policy", self.parameters.value("maxmemory-policy"));
     }
@@ -218,12 +225,11 @@ impl Lines<'_> {
         }
     }
 
-    /// Nothing where nobody reports it.
+    /// Zero until the kernel has counted something.
     fn cpu(&mut self) {
         for (name, metric) in [("used_cpu_sys", cpu::SYSTEM), ("used_cpu_user", cpu::USER)] {
-            if let Some(us) = self.metrics.get(metric) {
-                self.line(name, format!("{:.6}", *us as f64 / 1e6));
-            }
+            let us = self.metric(metric);
+            self.line(name, format!("{:.6}", us as f64 / 1e6));
         }
     }
 
@@ -244,6 +250,23 @@ impl Lines<'_> {
         }
     }
 
+    /// By name, in its order: how long the shares of its calls took that are asked for.
+    fn latency_statistics(&mut self) {
+        if self.parameters.value("latency-tracking") != "yes" {
+            return;
+        }
+        let shares = self.parameters.value("latency-tracking-info-percentiles").split(' ');
+        let shares: Vec<&str> = shares.filter(|share| !share.is_empty()).collect();
+        for (name, counts) in latency::histograms(self.metrics) {
+            let took = |share: &&str| {
+                let us = latency::percentile(&counts, share.parse().unwrap_or_default());
+                format!("p{share}={us}.000")
+            };
+            let line = shares.iter().map(took).collect::<Vec<_>>().join(",");
+            self.line(&format!("latency_percentiles_usec_{name}"), line);
+        }
+    }
+
     fn error_statistics(&mut self) {
         for (name, count) in self.metrics.iter().filter(|(name, _)| name.starts_with(statistics::ERROR)) {
             // Writing to a string cannot fail.
@@ -255,6 +278,7 @@ impl Lines<'_> {
         // Every datacenter takes writes; to a client of Redis that is a master.
         self.line("role", "master");
         self.line("connected_slaves", 0);
+        self.line("master_repl_offset", 0);
         let topology = &self.config.topology;
         self.line("ensue_datacenter", topology.datacenter);
         let name = |datacenter: DatacenterId| &topology.datacenters[usize::from(datacenter.0)].name;
@@ -371,7 +395,7 @@ fn offer(protocol: &dyn Protocol) -> String {
 const BLOCKING: [&str; 2] = ["total_blocking_keys", "total_blocking_keys_on_nokey"];
 
 /// Metrics that have a line of this name in `Stats`, present or not.
-const STATS: [&str; 21] = [
+const STATS: [&str; 22] = [
     "total_connections_received",
     "total_commands_processed",
     "instantaneous_ops_per_sec",
@@ -380,6 +404,7 @@ const STATS: [&str; 21] = [
     "expired_keys",
     "expired_subkeys",
     "evicted_keys",
+    "evicted_clients",
     "acl_access_denied_auth",
     "acl_access_denied_cmd",
     "acl_access_denied_key",

@@ -77,19 +77,37 @@ pub(crate) fn count_forgotten(replies: &[Reply]) -> Reply {
     Reply::Integer(names.len() as i64)
 }
 
-/// How long the calls of commands took, of those that are named, by powers of two of microseconds. A container stands
-/// for its subcommands.
-pub(crate) fn histogram(metrics: &Metrics, names: &[String]) -> Reply {
+/// Of each command, how many calls took so long: at most so many microseconds as a power of two.
+pub(crate) fn histograms(metrics: &Metrics) -> BTreeMap<&str, BTreeMap<u32, i64>> {
     let mut commands: BTreeMap<&str, BTreeMap<u32, i64>> = BTreeMap::new();
     for (metric, count) in metrics {
         let named = metric.strip_prefix(statistics::HISTOGRAM).and_then(|rest| rest.rsplit_once(':'));
-        let Some((name, power)) = named else { continue };
-        let container = name.split('|').next().unwrap_or(name);
-        let is_named = names.iter().any(|wanted| wanted == name || wanted == container);
-        if let (Ok(power), true) = (power.parse(), names.is_empty() || is_named) {
+        if let Some((name, Ok(power))) = named.map(|(name, power)| (name, power.parse())) {
             commands.entry(name).or_default().insert(power, *count);
         }
     }
+    commands
+}
+
+/// In how many microseconds so many hundredths of the calls were done, as near as powers of two tell.
+pub(crate) fn percentile(counts: &BTreeMap<u32, i64>, hundredths: f64) -> u64 {
+    let wanted = counts.values().sum::<i64>() as f64 * hundredths / 100.0;
+    let mut calls = 0;
+    let enough = counts.iter().find(|(_, count)| {
+        calls += **count;
+        calls as f64 >= wanted
+    });
+    enough.or(counts.last_key_value()).map_or(0, |(power, _)| 1 << power)
+}
+
+/// How long the calls of commands took, of those that are named, by powers of two of microseconds. A container stands
+/// for its subcommands.
+pub(crate) fn histogram(metrics: &Metrics, names: &[String]) -> Reply {
+    let mut commands = histograms(metrics);
+    commands.retain(|name, _| {
+        let container = name.split('|').next().unwrap_or(name);
+        names.is_empty() || names.iter().any(|wanted| wanted == name || wanted == container)
+    });
     let entry = |(name, counts): (&str, BTreeMap<u32, i64>)| {
         let mut calls = 0;
         let mut buckets = Vec::with_capacity(counts.len());

@@ -67,6 +67,9 @@ pub(crate) fn wait(cx: &mut Cx<'_>, args: &Args) -> Step<Exchange> {
         (None, _) => Step::answer(CommandError::NotInteger.reply()),
         (_, None) => Step::answer(Reply::error("ERR timeout is not an integer or out of range")),
         (_, Some(..0)) => Step::answer(Reply::error("ERR timeout is negative")),
+        (_, Some(ms)) if cx.now.wall_ms.saturating_add(ms as u64) > i64::MAX as u64 => {
+            Step::answer(Reply::error("ERR timeout is out of range"))
+        }
         (Some(wanted), Some(0)) => {
             ReplicaWait::begin_for_others(cx, wanted.max(0), limits::CAUSAL_TIMEOUT_MS_MAX)
         }

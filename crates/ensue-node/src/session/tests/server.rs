@@ -197,3 +197,74 @@ fn commands_are_shown_to_who_monitors() {
     assert_eq!(world.ask("ECHO a"), "$1|a|");
     assert_eq!(shown(&mut world), []);
 }
+
+#[test]
+fn info_tells_how_long_shares_of_the_calls_took() {
+    let mut world = World::new();
+    let mut told = |command: &str| {
+        world.send(&[command]);
+        while let Some(envelope) = world.sent.pop_front() {
+            match &envelope.message {
+                Message::MetricsQuery { request } => {
+                    let metrics = [("histogram_set:0", 8), ("histogram_set:10", 2)];
+                    let metrics = metrics.map(|(name, count)| (name.to_owned(), count)).to_vec();
+                    world.answer(&envelope, 1, Message::MetricsAnswer { request: *request, metrics });
+                }
+                Message::CoreQuery { request, .. } => {
+                    let (text, metrics) = (Bytes::new(), Vec::new());
+                    world.answer(&envelope, 1, Message::CoreAnswer { request: *request, text, metrics });
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        world.received()
+    };
+    let shown = told("INFO latencystats");
+    assert!(shown.contains("latency_percentiles_usec_set:p50=1.000,p99=1024.000,p99.9=1024.000"), "{shown}");
+    assert!(!told("INFO").contains("latency_percentiles"), "only where it is asked for");
+}
+
+#[test]
+fn figures_of_the_memory_have_the_names_of_redis() {
+    let mut world = World::new();
+    let mut told = |command: &str| {
+        world.send(&[command]);
+        while let Some(envelope) = world.sent.pop_front() {
+            match &envelope.message {
+                Message::MetricsQuery { request } => {
+                    let metrics = vec![("memory_bytes".to_owned(), 100), ("keys_0".to_owned(), 5)];
+                    world.answer(&envelope, 1, Message::MetricsAnswer { request: *request, metrics });
+                }
+                Message::CoreQuery { request, .. } => {
+                    let text = Bytes::new();
+                    let metrics = vec![(crate::memory::ALLOCATED.to_owned(), 1_000)];
+                    world.answer(&envelope, 1, Message::CoreAnswer { request: *request, text, metrics });
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        world.received()
+    };
+    let stats = told("MEMORY STATS");
+    assert!(stats.contains("|keys.count|:20|") && stats.contains("|dataset.bytes|:400|"), "{stats}");
+    let malloc = told("MEMORY MALLOC-STATS");
+    assert!(malloc.contains("jemalloc: allocated "), "{malloc}");
+    assert_eq!(world.ask("MEMORY STATS x"), "-ERR wrong number of arguments for 'memory|stats' command|");
+}
+
+#[test]
+fn what_an_exec_answers_of_its_commands_counts_among_the_errors() {
+    let mut world = World::new();
+    world.ask("MULTI");
+    world.ask("AUTH secret");
+    assert!(world.ask("EXEC").starts_with("*1|-ERR AUTH <password> called without any password"));
+    let errors = world.sessions.core.counters.metrics(world.now);
+    let total = errors.iter().find(|(name, _)| name == "total_error_replies");
+    assert_eq!(total.map(|(_, count)| *count), Some(1));
+}
+
+#[test]
+fn hyperloglogs_count_as_they_should() {
+    assert_eq!(World::new().ask("PFSELFTEST"), "+OK|");
+    assert_eq!(World::new().ask("MOVE a b"), "-ERR value is not an integer or out of range|");
+}

@@ -38,8 +38,13 @@ pub(super) fn refused(turn: &mut Turn<'_>, spec: &'static CommandSpec, args: &Ar
     record(turn, entries, answer);
 }
 
-/// Counts a command that has its answer, and records it if it is an operator's.
+/// Counts a command that has its answer, and records it if it is an operator's. What an EXEC answers of its commands
+/// counts among the errors, too.
 pub(super) fn count(turn: &mut Turn<'_>, answer: &Reply) {
+    let is_exec = turn.session.counted.front().is_some_and(|counted| counted.spec.name == "exec");
+    if let (Reply::Array(replies), true) = (answer, is_exec) {
+        replies.iter().for_each(|reply| turn.cx.core.counters.on_reply(reply));
+    }
     let entries = turn.session.count(&mut turn.cx.core.counters.statistics, answer);
     record(turn, entries, answer);
 }
