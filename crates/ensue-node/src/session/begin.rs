@@ -81,10 +81,16 @@ pub(super) fn note_reads<'c>(
     commands: impl Iterator<Item = (&'static CommandSpec, &'c Args)>,
 ) {
     let client = cx.requests.session();
-    if cx.core.tracking.is_empty() || !cx.core.tracking.notes_next(client) {
+    if cx.core.tracking.is_empty() {
+        return;
+    }
+    cx.core.tracking.begin(client);
+    if !cx.core.tracking.notes_next(client) {
         return;
     }
     for (spec, args) in commands {
+        let reads = spec.flags.contains(Flags::READONLY) && spec.route != Route::Script;
+        cx.core.tracking.order(client, ensue_resp::keys(spec, args), reads);
         // What a script reads is said by whoever runs it; elsewhere, it may be all that it names.
         if spec.route == Route::Script && homes::place(cx.core, cx.contexts, [(spec, args)]) == Place::Here {
             cx.core.tracking.begin_script(client);

@@ -250,9 +250,11 @@ impl Parts {
     }
 
     /// Whether others have their turn before it goes on. Nobody gives one to a client that is gone, whose answers go
-    /// nowhere.
+    /// nowhere. An EXEC whose steps are over is answered: what it changed is told to its client behind that.
     pub(super) fn has_used_its_turn(&self, bytes_max: usize) -> bool {
-        self.life == Life::Open && self.queue.has_used_its_turn(self.replies.len(), bytes_max)
+        self.life == Life::Open
+            && self.queue.has_used_its_turn(self.replies.len(), bytes_max)
+            && !self.exec.as_ref().is_some_and(Exec::is_over)
     }
 
     /// Whether it subscribes to something, or which version of the protocol it speaks, may have changed.

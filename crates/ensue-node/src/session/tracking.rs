@@ -2,8 +2,8 @@
 //!
 //! Keys that a command reads are noted before it is sent to their owner, and what the owner says of changes comes
 //! behind its answers, so a client is told of every change of what it has been answered. A client may be told too
-//! often, never too seldom: when too many keys are noted, or news may have been lost, it is told that keys, or all
-//! keys, have changed.
+//! often, never too seldom: of its own changes it is told, too, unless its present commands have read them, and when
+//! too many keys are noted, or news may have been lost, it is told that keys, or all keys, have changed.
 
 use bytes::Bytes;
 use ensue_resp::{ProtocolVersion, encode};
@@ -39,6 +39,8 @@ struct Tracked {
     /// What it reads now, and what of that has changed since it asked: its answer may be older than the change.
     reading: BTreeSet<Bytes>,
     changed: BTreeSet<Bytes>,
+    /// Keys that its present commands read, and do not write afterwards: what it reads has its own changes in it.
+    own: BTreeSet<Bytes>,
     /// Changed keys of its prefixes that it is told of together.
     broadcast: BTreeSet<Bytes>,
 }
@@ -77,7 +79,7 @@ impl Tracking {
         if let Some(before) = self.clients.get(&client) {
             options.prefixes.extend(before.options.prefixes.iter().cloned());
         }
-        let (reading, changed, broadcast) = Default::default();
+        let (reading, changed, own, broadcast) = Default::default();
         let tracked = Tracked {
             options,
             caching: None,
@@ -86,6 +88,7 @@ impl Tracking {
             is_broken: false,
             reading,
             changed,
+            own,
             broadcast,
         };
         self.clients.insert(client, tracked);
@@ -142,6 +145,29 @@ impl Tracking {
         }
     }
 
+    /// A client begins commands: what it writes may be told to it again.
+    pub(super) fn begin(&mut self, client: SessionId) {
+        if let Some(tracked) = self.clients.get_mut(&client) {
+            tracked.own.clear();
+        }
+    }
+
+    /// A client writes keys behind what it has read, or reads them behind what it has written.
+    pub(super) fn order<'k>(
+        &mut self,
+        client: SessionId,
+        keys: impl Iterator<Item = &'k Bytes>,
+        reads: bool,
+    ) {
+        let Some(tracked) = self.clients.get_mut(&client) else { return };
+        for key in keys {
+            match reads {
+                true => tracked.own.insert(key.clone()),
+                false => tracked.own.remove(key),
+            };
+        }
+    }
+
     /// A script begins whose reads are to be noted.
     pub(super) fn begin_script(&mut self, client: SessionId) {
         if let Some(tracked) = self.clients.get_mut(&client) {
@@ -195,7 +221,12 @@ impl Tracking {
     /// A key has changed, by a session of this core if one is named; all keys have if none is.
     pub(super) fn on_change(&mut self, key: Option<&Bytes>, writer: Option<SessionId>) -> Vec<Push> {
         let Some(key) = key else { return self.on_everything() };
-        let told = self.take_readers(key);
+        let mut told = self.take_readers(key);
+        let knows = |own: &SessionId| self.clients.get(own).is_some_and(|one| one.own.contains(key));
+        if let Some(own) = writer.filter(|own| knows(own) && told.remove(own)) {
+            self.readers.insert(key.clone(), BTreeSet::from([own]));
+            self.items += 1;
+        }
         for id in &told {
             if let Some(tracked) = self.clients.get_mut(id).filter(|tracked| tracked.reading.contains(key)) {
                 tracked.changed.insert(key.clone());

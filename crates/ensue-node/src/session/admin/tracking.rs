@@ -161,11 +161,15 @@ pub(super) fn info(cx: &Cx<'_>) -> Reply {
         (is_broken, "broken_redirect"),
     ];
     let flags = flags.iter().filter(|(is_so, _)| *is_so).map(|(_, word)| Reply::bulk(*word)).collect();
-    let prefixes = options.map_or(&[][..], |options| &options.prefixes);
+    let mut prefixes = options.map_or_else(Vec::new, |options| options.prefixes.clone());
+    if prefixes.is_empty() && has(|options| options.broadcast) {
+        // All keys begin with nothing.
+        prefixes.push(Bytes::new());
+    }
     Reply::Map(vec![
         (Reply::bulk("flags"), Reply::Set(flags)),
         (Reply::bulk("redirect"), redirect(cx)),
-        (Reply::bulk("prefixes"), Reply::Array(prefixes.iter().cloned().map(Reply::Bulk).collect())),
+        (Reply::bulk("prefixes"), Reply::Array(prefixes.into_iter().map(Reply::Bulk).collect())),
     ])
 }
 

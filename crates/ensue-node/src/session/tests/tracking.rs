@@ -229,3 +229,41 @@ fn refusals() {
     check("CLIENT GETREDIR", ":-1|");
     check("CLIENT TRACKINGINFO", "*6|$5|flags|*1|$3|off|$8|redirect|:-1|$8|prefixes|*0|");
 }
+
+#[test]
+fn of_its_own_change_a_client_is_not_told_if_it_has_read_it_since() {
+    let key = key(0, 0);
+    let news = format!(">2|$10|invalidate|*1|$2|{key}|");
+    let transact = |world: &mut World, commands: [&str; 2]| {
+        let lines = commands.map(|command| format!("{command} {key}"));
+        world.send(&["MULTI", &lines[0], &lines[1], "EXEC"]);
+        let envelope = world.next();
+        let replies = vec![(0, bulk("1")), (1, bulk("1"))];
+        let done = Message::Transacted { request: request(&envelope), context: Context::default(), replies };
+        world.answer(&envelope, 1, done);
+        world.received();
+    };
+    let mut world = tracking("");
+    transact(&mut world, ["INCR", "GET"]);
+    changed(&mut world, Some(&key), Some(CLIENT));
+    assert_eq!(told(&mut world), "", "what it has read is its own change");
+    changed(&mut world, Some(&key), None);
+    assert_eq!(told(&mut world), news, "it is told of those of others");
+    transact(&mut world, ["GET", "INCR"]);
+    changed(&mut world, Some(&key), Some(CLIENT));
+    assert_eq!(told(&mut world), news, "it has changed what it had read");
+    transact(&mut world, ["INCR", "GET"]);
+    world.send(&[&format!("INCR {key}")]);
+    world.executed(vec![Reply::Integer(2)]);
+    world.received();
+    changed(&mut world, Some(&key), Some(CLIENT));
+    assert_eq!(told(&mut world), news, "a later command may have changed it");
+}
+
+#[test]
+fn who_is_told_of_all_keys_has_the_empty_prefix() {
+    let mut world = tracking(" BCAST");
+    assert!(world.ask("CLIENT TRACKINGINFO").ends_with("|$8|prefixes|*1|$0||"));
+    let mut world = tracking("");
+    assert!(world.ask("CLIENT TRACKINGINFO").ends_with("|$8|prefixes|*0|"));
+}

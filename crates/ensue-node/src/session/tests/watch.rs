@@ -102,7 +102,6 @@ fn steps_of_their_own_come_after_the_check() {
     for _ in 0..PARTITIONS {
         world.executed(vec![Reply::Integer(2)]);
     }
-    world.give_turn();
     assert_eq!(world.received(), "*1|:8|");
 }
 

@@ -38,6 +38,11 @@ impl Exec {
         Exec { steps, places: Vec::new(), together: false, replies, begun: false, refused: None }
     }
 
+    /// Whether no step is left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.steps.is_empty()
+    }
+
     /// The next step; nothing at the end.
     pub(crate) fn next(&mut self) -> Option<Step> {
         let (places, step) = self.steps.pop_front()?;
