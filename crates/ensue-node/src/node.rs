@@ -8,7 +8,7 @@ use crate::config::NodeConfig;
 use crate::gate::Gate;
 use crate::partition::{Partition, Protocols};
 use crate::router;
-use crate::session::{SessionOutput, Sessions};
+use crate::session::{REPLICAS_LAG_MAX, REPLICAS_MIN, SessionOutput, Sessions};
 use crate::{Input, Output, Trace};
 use ensue_protocol::Options;
 use ensue_types::{CoreId, DatacenterId, Now, PartitionId};
@@ -94,7 +94,9 @@ impl Node {
             config: config.clone(),
             protocols,
         };
+        let followers = node.followers();
         for partition in node.partitions.values_mut() {
+            partition.keyspaces.set_followers(followers);
             partition.start();
         }
         node.gather();
@@ -206,20 +208,35 @@ impl Node {
             if self.sessions.take_reset() {
                 self.partitions.values_mut().for_each(|partition| partition.cx.statistics.reset());
             }
-            if let Some(parameters) = self.sessions.take_parameters() {
-                let maxmemory = u64::try_from(parameters.number("maxmemory")).unwrap_or(0);
-                let share = maxmemory.div_ceil(u64::from(self.config.node_cores.max(1)));
-                let owned = self.partitions.len() as u64;
-                let policy = parameters.value("maxmemory-policy");
-                for partition in self.partitions.values_mut() {
-                    partition.keyspaces.share_memory(share, owned);
-                    partition.keyspaces.set_policy(policy);
-                }
+            if self.sessions.take_parameters_changed() {
+                self.adopt_parameters();
             }
             self.finish_stopping();
         }
         self.sessions.on_quiet();
         self.gather_from_sessions();
+    }
+
+    /// Tells the partitions of the parameters that are theirs.
+    fn adopt_parameters(&mut self) {
+        let parameters = self.sessions.parameters();
+        let maxmemory = u64::try_from(parameters.number("maxmemory")).unwrap_or(0);
+        let share = maxmemory.div_ceil(u64::from(self.config.node_cores.max(1)));
+        let owned = self.partitions.len() as u64;
+        let policy = parameters.value("maxmemory-policy");
+        let (followers, is_active) = (self.followers(), self.sessions.expires_actively());
+        for partition in self.partitions.values_mut() {
+            partition.keyspaces.share_memory(share, owned);
+            partition.keyspaces.set_policy(policy);
+            partition.keyspaces.set_followers(followers);
+            partition.maintenance.expire_actively(is_active);
+        }
+    }
+
+    /// How many other datacenters must follow for writes to be taken, and by how many seconds they may lag.
+    fn followers(&self) -> (u64, u64) {
+        let number = |name| u64::try_from(self.sessions.parameters().number(name)).unwrap_or(0);
+        (number(REPLICAS_MIN), number(REPLICAS_LAG_MAX))
     }
 
     /// Nobody but the partition itself has anything to say after that.

@@ -486,6 +486,9 @@ impl Partition {
         self.keyspaces.send_acknowledgements(&mut self.cx, &mut self.others);
         self.reads.report_times(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.executor().serve_pops();
+        if self.keyspaces.shrink(&mut self.cx, &mut self.others) {
+            self.executor().tell_changes();
+        }
         self.durability.write_aside(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.others.stable_time.times.log_times(&mut self.cx);
         let appended = self.durability.write_log(&mut self.cx);

@@ -76,6 +76,7 @@ use home_requests::Reconnected;
 use home_serving::{Running, Taken};
 use parameters::Parameters;
 pub use parameters::read_parameter;
+pub(crate) use parameters::{REPLICAS_LAG_MAX, REPLICAS_MIN};
 use pubsub::deliveries::{Deliveries, Published};
 use std::sync::Arc;
 use step::Step;
@@ -185,7 +186,12 @@ impl Sessions {
                 return self.core.on_changed(keyspace, (key, event, writer));
             }
             Message::Called { request, keyspace, commands, all } => {
-                return called::on_called(&mut self.core, now, request, (keyspace, &commands, all));
+                let called = (keyspace, commands.as_slice(), all);
+                let published = called::on_called(&mut self.core, now, request, called);
+                if let Some(session) = self.sessions.get_mut(&request.session) {
+                    session.parts.published.extend(published);
+                }
+                return;
             }
             Message::HomeReady { .. } | Message::HomeRequest(_) | Message::HomeAnswer { .. } => {
                 return self.on_home_message(now, from, message);
@@ -377,9 +383,18 @@ impl Sessions {
         std::mem::take(&mut self.core.counters.reset)
     }
 
-    /// The parameters, if they were set since the last call: partitions have to be told.
-    pub(crate) fn take_parameters(&mut self) -> Option<&Parameters> {
-        self.core.take_parameters_changed().then_some(&self.core.parameters)
+    /// Whether parameters were set since the last call: partitions have to be told.
+    pub(crate) fn take_parameters_changed(&mut self) -> bool {
+        self.core.take_parameters_changed()
+    }
+
+    /// Whether deadlines are looked at by time, as they are, or not, as tests ask for it.
+    pub(crate) fn expires_actively(&self) -> bool {
+        !self.core.expires_lazily
+    }
+
+    pub(crate) fn parameters(&self) -> &Parameters {
+        &self.core.parameters
     }
 
     /// What this core took for known in the whole datacenter need not be known any more.

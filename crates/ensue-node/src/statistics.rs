@@ -83,6 +83,11 @@ impl Statistics {
     }
 
     /// Keys that reads looked for.
+    /// How often a command has found nothing under a name.
+    pub(crate) fn misses(&self) -> u64 {
+        self.misses
+    }
+
     pub(crate) fn count_lookups(&mut self, hits: u64, misses: u64) {
         self.hits += hits;
         self.misses += misses;

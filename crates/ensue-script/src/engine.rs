@@ -203,12 +203,13 @@ impl Engine {
         let read_only = with.read_only || script.read_only;
         let is_resp3 = || self.resp3.load(Ordering::Relaxed);
         let (ended, value, line): (bool, Value, Option<i64>) = lua.scope(|scope| {
-            let call = scope.create_function_mut(|lua, values: MultiValue| {
+            let call = scope.create_function_mut(|lua, mut values: MultiValue| {
+                let asks = values.pop_front() == Some(Value::Boolean(true));
                 let args = match convert::arguments(values) {
                     Ok(args) => args,
                     Err(words) => return Ok((false, Value::String(lua.create_string(words)?))),
                 };
-                match calls.call(Call { args, read_only }) {
+                match calls.call(Call { args, read_only, asks }) {
                     Called::Answered(reply, steps) => {
                         budget.spend(steps)?;
                         match reply {

@@ -75,6 +75,8 @@ pub struct Call {
     pub args: Vec<Bytes>,
     /// The script may not write.
     pub read_only: bool,
+    /// It is not to be carried out: the script asks whether its user may, and is answered 1 or 0.
+    pub asks: bool,
 }
 
 /// What a command of a script comes to.

@@ -243,3 +243,14 @@ fn a_library_sees_little_while_it_registers_its_functions() {
     assert!(load("x = 1").ends_with("Attempt to modify a readonly table"), "{}", load("x = 1"));
     assert_eq!(load("redis.log(redis.LOG_NOTICE, redis.REDIS_VERSION)"), "lib");
 }
+
+#[test]
+fn a_script_asks_whether_its_user_may_and_nothing_is_carried_out() {
+    let mut store = Store::default();
+    let mut scripts = Scripts::new(limits());
+    let text =
+        "return {tostring(redis.acl_check_cmd('get', 'k')), tostring(redis.acl_check_cmd('incr', 'k'))}";
+    let told = [Reply::bulk("true"), Reply::bulk("false")];
+    assert_eq!(run_on(&mut scripts, text, &mut store).outcome, Outcome::Ended(Reply::Array(told.to_vec())));
+    assert!(store.values.is_empty());
+}

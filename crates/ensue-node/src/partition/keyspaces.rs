@@ -63,8 +63,18 @@ pub(crate) struct Keyspaces {
     memory_max: u64,
     /// Which rows are evicted beyond that, and what it takes to choose them.
     accesses: Accesses,
+    /// Bytes that rows have yet to give back because the bound was set below what they took.
+    excess: u64,
     /// Rows that were evicted.
     evicted: u64,
+    followers: Followers,
+}
+
+/// How many other datacenters must follow for writes to be taken: they have all but what was written so lately.
+#[derive(Clone, Copy, Debug, Default)]
+struct Followers {
+    count: u64,
+    lag_ms_max: u64,
 }
 
 impl Keyspaces {
@@ -99,7 +109,9 @@ impl Keyspaces {
             unfolded: vec![0; usize::from(limits::KEYSPACES)],
             forgetting: vec![ForgettingPass::default(); usize::from(limits::KEYSPACES)],
             accesses: Accesses::of_policy(Policy::named(&config.maxmemory_policy)),
+            excess: 0,
             evicted: 0,
+            followers: Followers::default(),
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
         }
     }
@@ -147,9 +159,17 @@ impl Keyspaces {
         self.accesses.set_policy(Policy::named(policy));
     }
 
+    /// How many other datacenters must follow from now on, and by how many seconds they may lag.
+    pub(crate) fn set_followers(&mut self, (count, lag_s_max): (u64, u64)) {
+        self.followers = Followers { count, lag_ms_max: lag_s_max.saturating_mul(1_000) };
+    }
+
     /// So many bytes may be held by all partitions of the core, which are so many; 0 is no bound.
     pub(crate) fn share_memory(&mut self, bytes: u64, partitions: u64) {
-        self.memory_max = bytes.div_ceil(partitions.max(1));
+        let before = std::mem::replace(&mut self.memory_max, bytes.div_ceil(partitions.max(1)));
+        let is_lower = self.memory_max > 0 && (before == 0 || self.memory_max < before);
+        let above = if is_lower { u64::MAX } else { self.excess };
+        self.excess = above.min(self.bytes_above());
     }
 
     pub(crate) fn keyspace(&mut self, keyspace: KeyspaceId) -> &mut Keyspace {

@@ -7,7 +7,7 @@ pub(in crate::partition) mod lost_directory;
 use crate::partition::cx::Cx;
 use crate::partition::others::Others;
 use buffered::Buffered;
-use ensue_types::{DatacenterId, Position};
+use ensue_types::DatacenterId;
 use identity::Identity;
 use std::collections::BTreeMap;
 
@@ -70,12 +70,8 @@ impl Peers {
             add(&format!("refused_{name}_messages"), self.refused(datacenter));
             add(&format!("lag_{name}_entries"), sender.synced().entries_to(cx.position));
             add(&format!("unreceived_{name}_entries"), sender.received().entries_to(cx.position));
-            let age_ms = |after: Position| match after.entries_to(cx.position) {
-                0 => 0,
-                _ => others.replication.lateness.written_ms(cx.now, after),
-            };
-            add(&format!("lag_{name}_ms_max"), age_ms(sender.synced()));
-            add(&format!("unreceived_{name}_ms_max"), age_ms(sender.received()));
+            add(&format!("lag_{name}_ms_max"), others.replication.lag_ms(cx, sender.synced()));
+            add(&format!("unreceived_{name}_ms_max"), others.replication.lag_ms(cx, sender.received()));
             others.replication.add_lateness_of(cx, datacenter, add);
             add(&format!("linked_{name}"), u64::from(sender.is_resumed()));
             add(

@@ -1,20 +1,21 @@
 //! What a script has called, as the partition that ran it says before it answers: it is shown to who monitors, and the
-//! keys that it has read are noted if its client is told of changes.
+//! keys that it has read are noted if its client is told of changes. What it publishes is given back.
 
 use super::core_state::CoreState;
 use super::monitor;
-use ensue_resp::Flags;
+use ensue_resp::{CommandSpec, Flags};
 use ensue_types::{Args, KeyspaceId, Now, RequestId};
 
-/// A script of a request has called these commands in a keyspace; if they are not all, then others as well.
+/// A script of a request has called these commands in a keyspace; if they are not all, then others as well. Gives back
+/// those that publish: its session does so when it has its answer.
 pub(super) fn on_called(
     core: &mut CoreState,
     now: Now,
     request: RequestId,
     (keyspace, commands, all): (KeyspaceId, &[Args], bool),
-) {
+) -> Vec<Args> {
     if request.core != core.config.core || request.boot != core.config.boot {
-        return;
+        return Vec::new();
     }
     let client = request.session;
     let known = |args: &Args| args.first().and_then(|name| ensue_resp::lookup(name));
@@ -35,4 +36,6 @@ pub(super) fn on_called(
             core.push_all(pushes);
         }
     }
+    let publishes = |spec: &CommandSpec| matches!(spec.name, "publish" | "spublish");
+    commands().filter(|(spec, _)| publishes(spec)).map(|(_, args)| args.clone()).collect()
 }

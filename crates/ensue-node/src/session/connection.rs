@@ -22,7 +22,7 @@ use bytes::Bytes;
 use ensue_acl::{Channel, User, Users};
 use ensue_protocol::Protocol;
 use ensue_resp::{CommandSpec, ProtocolVersion};
-use ensue_types::{Context, KeyspaceId, Now, Reply, SessionId};
+use ensue_types::{Args, Context, KeyspaceId, Now, Reply, SessionId};
 use ensue_wire::{ChannelKind, HomeOutcome};
 use std::collections::VecDeque;
 use std::fmt;
@@ -70,6 +70,10 @@ pub(super) struct Parts {
     pub(super) passes_pause: bool,
     /// Commands that have no answer yet, of those that the session counts.
     pub(super) counted: VecDeque<Counted>,
+    /// What the scripts of the present exchange publish when it has its answers.
+    pub(super) published: Vec<Args>,
+    /// Messages that it has published and receives itself, behind the answer of the command that did.
+    pub(super) own_messages: Vec<Bytes>,
 }
 
 /// A command that the session counts when it has its answer.
@@ -107,6 +111,13 @@ impl Counted {
 }
 
 impl Parts {
+    /// An answer is written: what was published on the way to it follows.
+    pub(super) fn push_own_messages(&mut self) {
+        for bytes in std::mem::take(&mut self.own_messages) {
+            self.replies.push_bytes(&bytes);
+        }
+    }
+
     /// A MULTI ends, and with it what its session watches. A session that is in none watches on.
     pub(super) fn end_multi(&mut self) {
         if self.multi.take().is_some() {
@@ -138,6 +149,8 @@ impl Session {
             has_ended: false,
             passes_pause: false,
             counted: VecDeque::new(),
+            published: Vec::new(),
+            own_messages: Vec::new(),
         };
         Session { contexts: Contexts::new(keyspaces), requests: Requests::new(id), parts }
     }

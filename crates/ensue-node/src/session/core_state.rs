@@ -56,6 +56,8 @@ pub(super) struct CoreState {
     pub(super) parameters: Parameters,
     /// Partitions have to be told of them.
     parameters_changed: bool,
+    /// Deadlines are not looked at by time, as tests ask for it.
+    pub(super) expires_lazily: bool,
     /// The parameter by which commands are noted as slow, which every command looks at.
     slower_than_us: i64,
     /// Until when sessions begin nothing.
@@ -249,6 +251,7 @@ impl CoreState {
         }
         CoreState {
             parameters_changed: false,
+            expires_lazily: false,
             tracking: Tracking::default(),
             is_told_changes: false,
             slow_log: SlowLog::default(),
@@ -402,6 +405,11 @@ impl CoreState {
 
     pub(super) fn on_link_report(&mut self, report: LinkReport) {
         self.link_reports.insert(report.datacenter, report);
+    }
+
+    pub(super) fn expire_actively(&mut self, is_active: bool) {
+        self.expires_lazily = !is_active;
+        self.parameters_changed = true;
     }
 
     pub(super) fn set_parameters(&mut self, settings: &[Setting]) {

@@ -54,7 +54,7 @@ const fn renamed(name: &'static str, alias: &'static str, kind: Kind, default: &
 /// Sizes and counts that are kept and do nothing.
 const COUNT: Kind = Kind::Integer(0, i64::MAX);
 
-static PARAMETERS: [Parameter; 54] = [
+static PARAMETERS: [Parameter; 56] = [
     parameter("active-expire-effort", Kind::Integer(1, 10), "1"),
     parameter("acl-pubsub-default", Kind::Word(&["allchannels", "resetchannels"]), "resetchannels"),
     parameter("acllog-max-len", COUNT, "128"),
@@ -91,6 +91,8 @@ static PARAMETERS: [Parameter; 54] = [
     parameter("maxmemory-eviction-tenacity", Kind::Integer(0, 100), "10"),
     parameter("maxmemory-policy", Kind::Word(&POLICIES), "noeviction"),
     parameter("maxmemory-samples", Kind::Integer(1, 64), "5"),
+    renamed(REPLICAS_MIN, "min-slaves-to-write", Kind::Integer(0, i32::MAX as i64), "0"),
+    renamed(REPLICAS_LAG_MAX, "min-slaves-max-lag", Kind::Integer(0, i32::MAX as i64), "10"),
     parameter("notify-keyspace-events", Kind::Events, ""),
     parameter("rdb-key-save-delay", Kind::Integer(i64::MIN, i64::MAX), "0"),
     parameter("rdbcompression", Kind::Switch, "yes"),
@@ -116,6 +118,9 @@ static PARAMETERS: [Parameter; 54] = [
     parameter("lua-enable-deprecated-api", Kind::Switch, "no"),
 ];
 
+/// How many other datacenters must have what was written here before the last so many seconds, for writes to be taken.
+pub(crate) const REPLICAS_MIN: &str = "min-replicas-to-write";
+pub(crate) const REPLICAS_LAG_MAX: &str = "min-replicas-max-lag";
 /// The password of the user `default`. Its value is never kept here, only whether there is one.
 pub(crate) const PASSWORD: &str = "requirepass";
 /// Files of a node: its certificate, its key, and the authorities that it trusts.
@@ -326,16 +331,17 @@ fn events(text: &str) -> Option<String> {
 }
 
 fn percentiles(text: &str) -> Result<String, String> {
+    let mut shown = Vec::new();
     for word in text.split_ascii_whitespace() {
         match word.parse::<f64>() {
-            Ok(number) if (0.0..=100.0).contains(&number) => {}
+            Ok(number) if (0.0..=100.0).contains(&number) => shown.push(number.to_string()),
             Ok(_) => {
                 return Err("latency-tracking-info-percentiles should be between 0.0 and 100.0".to_owned());
             }
             Err(_) => return Err("Invalid latency-tracking-info-percentiles parameters".to_owned()),
         }
     }
-    Ok(text.split_ascii_whitespace().collect::<Vec<_>>().join(" "))
+    Ok(shown.join(" "))
 }
 
 #[cfg(test)]

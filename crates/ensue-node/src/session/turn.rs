@@ -610,8 +610,8 @@ impl Turn<'_> {
                 record::count(self, &Reply::OK);
             }
             Step::Published(reply, own) => {
+                self.session.own_messages.extend(own);
                 self.reply(&reply);
-                own.iter().for_each(|bytes| self.session.replies.push_bytes(bytes));
             }
             Step::Gathered(plan, answers) => self.finish(plan, answers),
             Step::InParallel(plan) => {
@@ -699,6 +699,7 @@ impl Turn<'_> {
     /// Ends the exchange and encodes its answers.
     fn answer(&mut self, replies: &[Reply]) {
         self.end_exchange();
+        server::publish_called(self);
         if let Some(exec) = &mut self.session.exec {
             self.session.counted.truncate(1);
             return replies.iter().cloned().for_each(|reply| exec.put(reply));
@@ -710,6 +711,7 @@ impl Turn<'_> {
         // Those that were put back into the queue are counted when they are executed.
         self.session.counted.clear();
         self.session.replies.push_all(self.session.client.version(), replies);
+        self.session.push_own_messages();
     }
 
     /// The answer to one command that the session knows itself.
@@ -721,6 +723,7 @@ impl Turn<'_> {
         self.cx.core.counters.on_reply(reply);
         record::count(self, reply);
         self.session.replies.push(self.session.client.version(), reply);
+        self.session.push_own_messages();
     }
 
     /// Gives every command of the exchange its error, and goes on with what follows.

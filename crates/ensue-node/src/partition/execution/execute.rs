@@ -26,6 +26,12 @@ fn is_read(args: &Args) -> bool {
     ensue_resp::lookup(&args[0]).is_some_and(|spec| !spec.is_write())
 }
 
+/// Whether a command writes, and is no script.
+fn writes_itself(args: &Args) -> bool {
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name));
+    spec.is_some_and(|spec| spec.is_write() && spec.route != Route::Script)
+}
+
 /// Whether a command makes data grow. Those that a script calls are not known before it runs.
 pub(super) fn may_grow(args: &Args) -> bool {
     let spec = args.first().and_then(|name| ensue_resp::lookup(name));
@@ -68,7 +74,10 @@ impl Executor<'_> {
         }
         let Some(mut execution) = self.admit(execution) else { return };
         let grows = execution.commands.iter().any(may_grow);
-        if let Some(refusal) = self.keyspaces.write_refusal(self.cx, self.others, grows) {
+        // A script may write nothing: its commands are looked at one by one.
+        let writes = execution.commands.iter().any(writes_itself);
+        let refusal = self.keyspaces.write_refusal(self.cx, self.others, grows);
+        if let Some(refusal) = refusal.filter(|_| writes) {
             return self
                 .cx
                 .send(execution.from, Message::Refused { request: execution.request, reply: refusal });
@@ -205,7 +214,7 @@ impl Executor<'_> {
         let Some(spec) = ensue_resp::lookup(&args[0]) else {
             return Step::Done(Reply::error("ERR unknown command"));
         };
-        let together = execution.together;
+        let (together, subcommand) = (execution.together, spec.subcommand(&args));
         let step = match self.reads.changes.is_wanted() {
             true => {
                 let RequestId { core, session, .. } = execution.request;
@@ -219,7 +228,7 @@ impl Executor<'_> {
         };
         match &step {
             // Parts of a command of several owners are counted as one by their session.
-            Step::Done(reply) if !together => self.cx.statistics.count(spec, None, reply.is_error()),
+            Step::Done(reply) if !together => self.cx.statistics.count(spec, subcommand, reply.is_error()),
             _ => {}
         }
         step

@@ -1,7 +1,9 @@
 //! What a script has called, for the core of its session: clients that monitor are shown it, and those that are told of
-//! changes are told of those of the keys that it has read.
+//! changes are told of those of the keys that it has read. What it publishes is published by that core, when the script
+//! has its answer.
 
 use super::Keyspaces;
+use super::scripts::is_published;
 use crate::partition::cx::Cx;
 use crate::partition::work::Execution;
 use bytes::Bytes;
@@ -14,12 +16,40 @@ pub(super) struct ScriptCalls {
     commands: Vec<Args>,
     bytes: usize,
     is_full: bool,
+    /// How many of them publish, and bytes of these.
+    published: (usize, usize),
 }
 
 impl ScriptCalls {
+    /// How many are noted.
+    pub(super) fn count(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// The script that called those after so many was stopped: it has published nothing.
+    pub(super) fn forget_published(&mut self, after: usize) {
+        let mut place = 0;
+        self.commands.retain(|args| {
+            place += 1;
+            place <= after || !is_published(args)
+        });
+    }
+
+    /// A message is to be published; false if there is no room for it.
+    pub(super) fn note_published(&mut self, args: &[Bytes]) -> bool {
+        let (count, bytes) = &mut self.published;
+        *count += 1;
+        *bytes += args.iter().map(Bytes::len).sum::<usize>();
+        let has_room = *count <= limits::CALLS_TOLD_MAX && *bytes <= limits::CALLS_TOLD_BYTES_MAX;
+        if has_room {
+            self.commands.push(args.to_vec());
+        }
+        has_room
+    }
+
     pub(super) fn note(&mut self, args: &[Bytes]) {
         let bytes: usize = args.iter().map(Bytes::len).sum();
-        self.is_full |= self.commands.len() == limits::CALLS_TOLD_MAX
+        self.is_full |= self.commands.len() >= limits::CALLS_TOLD_MAX
             || self.bytes + bytes > limits::CALLS_TOLD_BYTES_MAX;
         if !self.is_full {
             self.bytes += bytes;

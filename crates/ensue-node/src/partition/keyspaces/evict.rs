@@ -5,7 +5,8 @@
 //! row that a transaction writes is passed over, and so is one with a home elsewhere: only its home evicts it.
 //!
 //! What is evicted takes some memory until every datacenter has had it, so evictions lag behind: until then memory may
-//! pass the bound by an eighth before writes are refused.
+//! pass the bound by an eighth before writes are refused. Rows are evicted by commands that make data grow, and when
+//! the bound is set below what rows take: not by time alone, so that a link that is cut empties no cache.
 
 use super::Keyspaces;
 use super::accesses::Policy;
@@ -19,6 +20,7 @@ use ensue_resp::CommandSpec;
 use ensue_store::cell::Write;
 use ensue_store::view::View;
 use ensue_types::{Args, Context, KeyspaceId, LogicalTime};
+use std::num::NonZeroUsize;
 
 /// Rows that one command may have evicted.
 const EVICTED_MAX: usize = 16;
@@ -54,6 +56,27 @@ impl Keyspaces {
                 return;
             }
         }
+    }
+
+    /// Evicts some rows, turn by turn, after the bound was set below what rows took: until those that are gone took
+    /// that much. Says whether any is gone.
+    pub(in crate::partition) fn shrink(&mut self, cx: &mut Cx, others: &mut Others) -> bool {
+        let may = self.excess > 0 && self.accesses.policy().evicts();
+        if !may || others.is_catching_up() || self.write_refusal(cx, others, false).is_some() {
+            return false;
+        }
+        let before = self.evicted;
+        for _ in 0..EVICTED_MAX {
+            let Some((keyspace, key)) = self.victim(cx).filter(|_| self.excess > 0) else {
+                // Either they are gone, or there is none that may go.
+                self.excess = 0;
+                break;
+            };
+            let bytes = self.keyspace(keyspace).counted_bytes(&key, NonZeroUsize::new(SAMPLES));
+            self.evict(cx, others, keyspace, &key);
+            self.excess = self.excess.saturating_sub(bytes.unwrap_or(0).max(1));
+        }
+        self.evicted > before
     }
 
     /// Of some rows the one that the policy has go first.

@@ -1,8 +1,8 @@
 //! Commands at the rows: evaluated at one logical time, stamped above their past, logged; and effects applied.
 
-use super::Keyspaces;
 use super::scripts::{Refusals, is_script};
 use super::watched::{STANDS, is_check};
+use super::{Followers, Keyspaces};
 use crate::command;
 use crate::evaluate::{Changes, Evaluation, Observed, Room, TOO_MUCH, effect_bytes};
 use crate::partition::cx::Cx;
@@ -279,8 +279,9 @@ impl Keyspaces {
                 }
             }
         }
-        // Commands that make data grow were refused before; those of scripts are known only now.
-        let refusals = Refusals { writes: None, growth: self.memory_refusal() };
+        // Commands that write were refused before; those of scripts are known only now.
+        let refusals =
+            Refusals { writes: self.write_refusal(cx, others, false), growth: self.memory_refusal() };
         let (replies, changes, observed) =
             self.evaluate_all(cx, keyspace, write, commands, (choice, &refusals));
         self.tell_calls(cx, execution);
@@ -340,6 +341,10 @@ impl Keyspaces {
                 "BACKLOG log not yet replicated everywhere exceeds 'replication-backlog-max'",
             ));
         }
+        let Followers { count, lag_ms_max } = self.followers;
+        if count > 0 && lag_ms_max > 0 && others.followers(cx, lag_ms_max) < count {
+            return Some(Reply::error("NOREPLICAS Not enough good replicas to write."));
+        }
         if grows { self.memory_refusal() } else { None }
     }
 
@@ -352,6 +357,14 @@ impl Keyspaces {
     /// Whether rows take more than they may.
     pub(in crate::partition) fn is_full(&self) -> bool {
         self.is_full_at(self.memory_max)
+    }
+
+    /// How many bytes rows take beyond what they may.
+    pub(super) fn bytes_above(&self) -> u64 {
+        match self.memory_max {
+            0 => 0,
+            most => (self.memory_bytes() + PARTITION_BYTES).saturating_sub(most),
+        }
     }
 
     fn is_full_at(&self, bytes: u64) -> bool {

@@ -55,7 +55,29 @@ pub(crate) struct Refusals {
     pub growth: Option<Reply>,
 }
 
+impl Refusals {
+    /// What becomes of a script as a whole, by what it says of itself.
+    fn of_script(&mut self, growth: Growth, read_only: bool) -> Option<Reply> {
+        let of_writes = self.writes.clone().filter(|_| growth != Growth::ByCommand && !read_only);
+        let of_growth = self.growth.clone().filter(|_| growth == Growth::Refused);
+        if growth == Growth::Allowed {
+            self.growth = None;
+        }
+        of_writes.or(of_growth)
+    }
+}
+
 impl Keyspaces {
+    /// How many rows were evicted, and how many scripts, libraries and functions of libraries are known, of which every
+    /// partition knows the same.
+    pub(in crate::partition) fn add_counts(&self, add: &mut impl FnMut(&str, u64)) {
+        let libraries = self.scripts.libraries();
+        add("evicted_keys", self.evicted());
+        add("cached_scripts_max", self.scripts.count() as u64);
+        add("libraries_max", libraries.iter().count() as u64);
+        add("functions_max", libraries.iter().map(|library| library.functions.len() as u64).sum());
+    }
+
     /// Runs a script as part of a write.
     pub(in crate::partition) fn run_script(
         &mut self,
@@ -77,11 +99,10 @@ impl Keyspaces {
             Ok(found) => found,
             Err(reply) => return reply,
         };
-        match (growth, &refusals.growth) {
-            (Growth::Refused, Some(refusal)) => return refusal.clone(),
-            (Growth::Allowed, _) => refusals.growth = None,
-            _ => {}
+        if let Some(refusal) = refusals.of_script(growth, read_only || script.read_only) {
+            return refusal;
         }
+        let noted = self.called.count();
         let before = writer.clone();
         writer.keep();
         let rows = &mut self.keyspaces[usize::from(keyspace.0)];
@@ -94,10 +115,12 @@ impl Keyspaces {
             shown,
             refusals,
             declared: &args[keys.clone()],
+            selected: keyspace,
             observed: Observed::default(),
             calls: 0,
             user,
-            called: self.tells_calls.then_some(&mut self.called),
+            called: &mut self.called,
+            tells_calls: self.tells_calls,
         };
         let (keys, args) = (&args[keys.clone()], &args[keys.end..]);
         let seed = commands.writer.write.at.0 ^ u64::from(self.scripts_run).rotate_left(32);
@@ -114,6 +137,7 @@ impl Keyspaces {
             Outcome::Stopped(reply) => {
                 kept.into_iter().rev().for_each(|kept| rows.take_back(kept));
                 *writer = before;
+                self.called.forget_published(noted);
                 reply
             }
         }
@@ -214,24 +238,30 @@ struct Commands<'a> {
     refusals: Refusals,
     /// The keys that the script was given.
     declared: &'a [Bytes],
+    /// What its commands are about, by its own `SELECT`: only what it runs in can be used.
+    selected: KeyspaceId,
     observed: Observed,
     calls: u64,
     /// Who may not do everything.
     user: Option<User>,
-    /// Where they are noted, if somebody wants to know.
-    called: Option<&'a mut ScriptCalls>,
+    /// Where it is noted what is published, and everything else if somebody wants to know.
+    called: &'a mut ScriptCalls,
+    tells_calls: bool,
 }
 
 impl Calls for Commands<'_> {
-    fn call(&mut self, Call { args, read_only }: Call) -> Called {
+    fn call(&mut self, Call { args, read_only, asks }: Call) -> Called {
         self.calls += 1;
+        if asks {
+            return Called::Answered(self.is_permitted(&args), COMMAND_STEPS);
+        }
         let spec = match self.allowed(&args, read_only) {
             Ok(spec) => spec,
             Err(reply) => return Called::Answered(reply, COMMAND_STEPS),
         };
         let refused = if spec.route == Route::Session { None } else { self.refusal(spec, &args) };
-        if let (Some(called), None) = (&mut self.called, &refused) {
-            called.note(&args);
+        if refused.is_none() && self.tells_calls && !is_published(&args) {
+            self.called.note(&args);
         }
         let reply = match (refused, spec.route) {
             (Some(refused), _) => Err(refused),
@@ -256,6 +286,13 @@ enum Refused {
 }
 
 impl Commands<'_> {
+    /// Whether the user may do this, as `redis.acl_check_cmd` asks.
+    fn is_permitted(&self, args: &[Bytes]) -> Reply {
+        let Some(spec) = ensue_resp::lookup(&args[0]) else { return NO_SUCH_COMMAND };
+        let call = acl::Call { spec, args, database: self.keyspace };
+        Reply::Integer(self.user.as_ref().is_none_or(|user| user.check(&call).is_ok()).into())
+    }
+
     /// The row of a command that scripts may use; otherwise what Redis says.
     fn allowed(&self, args: &[Bytes], read_only: bool) -> Result<&'static CommandSpec, Reply> {
         let spec = ensue_resp::lookup(&args[0]).ok_or(UNKNOWN)?;
@@ -266,7 +303,7 @@ impl Commands<'_> {
         if spec.flags.contains(Flags::NOSCRIPT) && !is_debugging {
             return Err(NOT_ALLOWED);
         }
-        if read_only && spec.is_write() {
+        if read_only && (spec.is_write() || is_published(args)) {
             return Err(READ_ONLY);
         }
         let call = acl::Call { spec, args, database: self.keyspace };
@@ -288,6 +325,9 @@ impl Commands<'_> {
             let words = format!("ERR {} inside a script is refused: {words}", spec.name.to_uppercase());
             Some(Refused::Command(Reply::Error(words.into())))
         };
+        if self.selected != self.keyspace {
+            return refused("it stays within its keyspace, and has selected another one");
+        }
         match spec.route {
             Route::Everywhere if spec.is_write() => return refused("it is about every partition"),
             Route::Everywhere if partitions > 1 => {
@@ -317,7 +357,10 @@ impl Commands<'_> {
     /// The answer, and how many cells it took.
     fn evaluate(&mut self, spec: &'static CommandSpec, args: &[Bytes]) -> (Reply, usize) {
         let request = match Request::parse_as(spec, args) {
-            Ok(Request::Blocking(Blocking { pop: WaitingPop::Entries(_), .. })) => {
+            Ok(Request::Blocking(Blocking {
+                pop: WaitingPop::Entries(_) | WaitingPop::Delivered(_),
+                ..
+            })) => {
                 let name = String::from_utf8_lossy(&args[0]);
                 let words = format!("ERR {name} command is not allowed with BLOCK option from scripts");
                 return (Reply::Error(words.into()), 0);
@@ -339,13 +382,16 @@ impl Commands<'_> {
     }
 
     /// Time stands still in a script.
-    fn session_command(&self, spec: &CommandSpec, args: &[Bytes]) -> (Reply, usize) {
+    fn session_command(&mut self, spec: &CommandSpec, args: &[Bytes]) -> (Reply, usize) {
         let reply = match (spec.name, &args[1..]) {
             ("ping", []) => Reply::Status("PONG".into()),
             ("ping" | "echo", [message]) => Reply::Bulk(message.clone()),
-            ("debug", [word, kind]) if word.eq_ignore_ascii_case(b"protocol") => {
-                sample(&kind.to_ascii_lowercase()).unwrap_or(NOT_ALLOWED)
-            }
+            ("debug", [word, argument]) => debug(word, argument),
+            // Who receives it is known when the script has ended and its core publishes it.
+            ("publish" | "spublish", [_, _]) => match self.called.note_published(args) {
+                true => Reply::Integer(0),
+                false => TOO_MANY_MESSAGES,
+            },
             // Nobody waits in a script.
             ("wait", [_, _]) => Reply::Integer(0),
             ("time", []) => {
@@ -353,16 +399,46 @@ impl Commands<'_> {
                 let parts = [ms / 1_000, ms % 1_000 * 1_000];
                 Reply::Array(parts.map(|part| Reply::bulk(part.to_string())).to_vec())
             }
-            ("select", [number]) if number[..] == *self.keyspace.0.to_string().as_bytes() => Reply::OK,
-            ("select", _) => {
-                Reply::error("ERR SELECT inside a script is refused: it stays within its keyspace")
-            }
+            ("select", [number]) => match keyspace_named(number) {
+                Some(keyspace) => {
+                    self.selected = keyspace;
+                    Reply::OK
+                }
+                None => NO_SUCH_KEYSPACE,
+            },
             _ => NOT_ALLOWED,
         };
         (reply, 0)
     }
 }
 
+/// Whether a command publishes a message, which its core does when the script has ended.
+pub(super) fn is_published(args: &[Bytes]) -> bool {
+    let is = |name: &str| args.first().is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+    is("publish") || is("spublish")
+}
+
+fn keyspace_named(number: &Bytes) -> Option<KeyspaceId> {
+    let number = u8::try_from(ensue_resp::number::parse_i64(number)?).ok()?;
+    (number < limits::KEYSPACES).then_some(KeyspaceId(number))
+}
+
+/// `DEBUG` in a script, where it is allowed. Nobody waits for a script that sleeps: its time stands still anyway.
+fn debug(word: &Bytes, argument: &Bytes) -> Reply {
+    let argument = argument.to_ascii_lowercase();
+    match (word.to_ascii_lowercase().as_slice(), argument.as_slice()) {
+        (b"sleep", seconds) if ensue_resp::number::parse_score(seconds).is_some() => Reply::OK,
+        // What it is an attribute of, as scripts see it.
+        (b"protocol", b"attrib") => Reply::bulk("Some real reply following the attribute"),
+        (b"protocol", kind) => sample(kind).unwrap_or(NOT_ALLOWED),
+        _ => NOT_ALLOWED,
+    }
+}
+
+const NO_SUCH_KEYSPACE: Reply = Reply::error("ERR DB index is out of range");
+const NO_SUCH_COMMAND: Reply = Reply::error("ERR Invalid command passed to redis.acl_check_cmd()");
+const TOO_MANY_MESSAGES: Reply =
+    Reply::error("ERR the script publishes too much: its messages take more than 1 MiB");
 const MAY_NOT_RUN: Reply =
     Reply::error("NOPERM The user executing the script can't run this command or subcommand");
 const MAY_NOT_ACCESS: Reply = Reply::error(

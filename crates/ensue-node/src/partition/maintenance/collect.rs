@@ -52,6 +52,10 @@ pub(crate) struct Collector {
     pub(in crate::partition::maintenance) expired: u64,
     pub(in crate::partition::maintenance) expired_fields: u64,
     next_us: u64,
+    /// As tests ask for it, deadlines are looked at only after a command has found nothing under a name.
+    is_lazy: bool,
+    /// How many had when they were looked at last.
+    misses: u64,
 }
 
 /// How much of an expired row a turn has deleted.
@@ -82,6 +86,11 @@ struct Round {
 }
 
 impl Maintenance {
+    /// Whether deadlines are looked at by time, as they are, or only after a command has found nothing under a name.
+    pub(crate) fn expire_actively(&mut self, is_active: bool) {
+        self.collector.is_lazy = !is_active;
+    }
+
     fn take_candidates(&mut self, cx: &mut Cx, keyspaces: &mut Keyspaces) {
         for (number, rows) in keyspaces.each_mut().enumerate() {
             let keyspace = KeyspaceId(number as u8);
@@ -99,6 +108,10 @@ impl Maintenance {
                 let turn = expiry.deadline_ms.saturating_add(wait);
                 self.collector.deadlines.entry(turn).or_default().push((keyspace, expiry));
             }
+        }
+        let misses = std::mem::replace(&mut self.collector.misses, cx.statistics.misses());
+        if self.collector.is_lazy && misses == self.collector.misses {
+            return;
         }
         let now_ms = cx.promise().ms();
         while let Some(entry) = self.collector.deadlines.first_entry() {

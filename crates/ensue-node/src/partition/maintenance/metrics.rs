@@ -60,7 +60,7 @@ impl Metrics<'_> {
         add("stale_reads", stale_reads);
         add("expired_keys", self.maintenance.collector.expired);
         add("expired_subkeys", self.maintenance.collector.expired_fields);
-        add("evicted_keys", self.keyspaces.evicted());
+        self.keyspaces.add_counts(&mut add);
         let (waited, waited_us, given_up) = self.reads.blocked.counts();
         add("reads_waited", waited);
         add("reads_waited_us", waited_us);

@@ -3,6 +3,7 @@
 use super::Others;
 use crate::partition::cx::Cx;
 use crate::partition::replication::replicas::{ReplicaWait, Wanted};
+use crate::partition::replication::sender::Sender;
 use bytes::Bytes;
 use ensue_types::{DatacenterId, Dependency, Extent, Position, Reply, RequestId, Rule, limits};
 use ensue_wire::{Address, Message};
@@ -11,7 +12,7 @@ impl Others {
     /// What every living datacenter has durably need not be kept for any of them.
     pub(in crate::partition) fn let_go_of_received(&mut self, cx: &mut Cx) {
         for origin in cx.journal.retained_of() {
-            let of = |sender: &crate::partition::replication::sender::Sender| sender.applied(origin).1;
+            let of = |sender: &Sender| sender.applied(origin).1;
             let durable = match Rule::KeepForTheOthers.holds() {
                 true => self.living_senders().map(of).min(),
                 false => self.replication.sender(origin).map(of),
@@ -23,11 +24,18 @@ impl Others {
     }
 
     /// The other datacenters that were not declared dead, as the own stream sees them.
-    pub(in crate::partition) fn living_senders(
-        &self,
-    ) -> impl Iterator<Item = &crate::partition::replication::sender::Sender> {
+    pub(in crate::partition) fn living_senders(&self) -> impl Iterator<Item = &Sender> {
         let lives = |datacenter| !self.failover.failed.contains(datacenter);
         self.replication.senders().filter(move |(datacenter, _)| lives(*datacenter)).map(|(_, sender)| sender)
+    }
+
+    /// How many other datacenters are linked, and have received all that was written here but in the last so many
+    /// milliseconds.
+    pub(in crate::partition) fn followers(&self, cx: &Cx, lag_ms_max: u64) -> u64 {
+        let follows = |sender: &&Sender| {
+            sender.is_resumed() && self.replication.lag_ms(cx, sender.received()) <= lag_ms_max
+        };
+        self.living_senders().filter(follows).count() as u64
     }
 
     /// The position that every other datacenter has synced: below it, the log need not be kept for the streams.
@@ -110,7 +118,7 @@ impl Others {
         }
         let mut dependencies = wanted.dependencies.clone();
         dependencies.extend(self.replication.written_through(cx, &wanted.times));
-        let has = |sender: &crate::partition::replication::sender::Sender, dependency: &Dependency| {
+        let has = |sender: &Sender, dependency: &Dependency| {
             debug_assert!(matches!(dependency.extent, Extent::Exact | Extent::Through));
             let (_, position) = sender.applied(dependency.operation.datacenter);
             position >= dependency.operation.position

@@ -48,6 +48,14 @@ impl Lateness {
 }
 
 impl Replication {
+    /// How long ago the first own entry after this place was written; 0 if there is none.
+    pub(in crate::partition) fn lag_ms(&self, cx: &Cx, after: Position) -> u64 {
+        match after.entries_to(cx.position) {
+            0 => 0,
+            _ => self.lateness.written_ms(cx.now, after),
+        }
+    }
+
     /// The own stream may have come further.
     pub(in crate::partition) fn note_written(&mut self, cx: &Cx) {
         if let Some(synced) = self.senders.values().map(|sender| sender.synced()).min() {

@@ -96,3 +96,20 @@ fn an_eviction_loses_against_a_write_that_it_had_not_seen() {
     clients.pass_ms(10);
     assert_eq!(clients.ask(9, "GET x"), "$3|far|");
 }
+
+#[test]
+fn a_bound_below_what_is_there_evicts_as_much_as_that_and_no_more() {
+    let mut clients = Clients::new("eiger");
+    for number in 0..100 {
+        clients.ask(9, &format!("SET k{number} {}", "v".repeat(VALUE_BYTES)));
+    }
+    assert_eq!(clients.ask(9, "CONFIG SET maxmemory 1000000"), "+OK|");
+    clients.pass_ms(1_000);
+    assert_eq!(count(&mut clients, "k*"), 100, "nothing is evicted without a policy");
+    assert_eq!(clients.ask(9, "CONFIG SET maxmemory-policy allkeys-lru"), "+OK|");
+    for _ in 0..50 {
+        clients.pass_ms(100);
+    }
+    let left = count(&mut clients, "k*");
+    assert!((30..70).contains(&left), "{left} of 100 rows of 20 KB stay under 1 MB");
+}

@@ -142,3 +142,19 @@ fn a_deadline_of_a_key_with_a_home_elsewhere_is_left_to_its_home() {
     world.calm_down();
     assert_eq!(world.replies, b":0\r\n", "it is gone for readers");
 }
+
+#[test]
+fn as_tests_ask_for_it_a_row_is_deleted_only_after_a_command_has_missed_it() {
+    let directives = vec![("enable-debug-command".into(), "yes".into())];
+    let mut world = alone_with(NodeConfig { directives, ..config(AppendFsync::Always) }, |_| ());
+    world.run(SessionId(3), "DEBUG SET-ACTIVE-EXPIRE 0");
+    world.calm_down();
+    world.run(SessionId(3), "SET x 1 PX 5000");
+    world.calm_down();
+    pass_ms(&mut world, 10_000);
+    assert_eq!(expired(&mut world), "expired_keys:0");
+    world.run(SessionId(3), "GET x");
+    world.calm_down();
+    pass_ms(&mut world, 4_000);
+    assert_eq!(expired(&mut world), "expired_keys:1");
+}

@@ -195,3 +195,22 @@ fn sessions_behind_a_broken_link_wait_no_more() {
     world.message(OTHER, Message::Heartbeat { end: Position(1) });
     assert_eq!(met(&mut world), 0);
 }
+
+#[test]
+fn whoever_is_linked_and_has_all_but_the_latest_follows() {
+    let mut world = world();
+    let followers = |world: &World| world.partition.others.followers(&world.partition.cx, 1_000);
+    assert_eq!(followers(&world), 1, "there is nothing to have");
+    written(&mut world, "SET a 1");
+    world.now.monotonic_us += 900_000;
+    written(&mut world, "SET b 1");
+    assert_eq!(followers(&world), 1, "it is not late yet");
+    world.now.monotonic_us += 900_000;
+    applied_elsewhere(&mut world, 1);
+    assert_eq!(followers(&world), 1, "it lacks what was written lately");
+    world.now.monotonic_us += 900_000;
+    applied_elsewhere(&mut world, 1);
+    assert_eq!(followers(&world), 0, "it lacks what was written long ago");
+    applied_elsewhere(&mut world, 2);
+    assert_eq!(followers(&world), 1);
+}

@@ -188,7 +188,11 @@ fn what_is_not_for_scripts_is_refused_in_them() {
         assert!(error("'RENAME', 'a', 'b'").starts_with("ERR RENAME inside a script is refused"));
         assert!(error("'FLUSHALL'").starts_with("ERR FLUSHALL inside a script is refused"));
         assert_eq!(error("'SELECT', '0'"), "no error");
-        assert!(error("'SELECT', '1'").starts_with("ERR SELECT inside a script is refused"));
+        assert_eq!(error("'SELECT', '16'"), "ERR DB index is out of range");
+        let group = "'XREADGROUP', 'GROUP', 'g', 'c', 'BLOCK', '0', 'STREAMS', 'a', '>'";
+        assert!(error(group).ends_with("is not allowed with BLOCK option from scripts"));
+        let selected = world.eval("redis.call('SELECT', '1') return redis.pcall('GET', 'a')");
+        assert!(selected.starts_with("-ERR GET inside a script is refused: it stays within"), "{selected}");
         let read_only = world.run(&["EVAL_RO", "return redis.call('SET', 'a', 1)", "0"]);
         assert!(
             read_only.starts_with("-ERR Write commands are not allowed from read-only scripts. script: "),
@@ -249,4 +253,83 @@ fn what_a_script_calls_is_told_before_its_answer_to_who_wants_to_know() {
         assert_eq!(lines, ["\"PING\"", "\"GET\" \"a\""], "{shown}");
         assert!(shown.ends_with("-ERR Unknown Redis command called from script|"), "{shown}");
     });
+}
+
+#[test]
+fn without_enough_followers_a_script_is_refused_by_what_it_says_and_writes() {
+    each(|mut scripted| {
+        const REFUSED: &str = "-NOREPLICAS Not enough good replicas to write.";
+        assert_eq!(scripted.words("SET a 1"), "+OK|");
+        assert_eq!(scripted.words("CONFIG SET min-replicas-to-write 1"), "+OK|");
+        assert!(scripted.words("SET a 2").starts_with(REFUSED), "nobody is linked");
+        // Each of them is new, and sent to all partitions before it is run.
+        for _ in 0..2 {
+            assert_eq!(scripted.eval("#!lua flags=no-writes\nreturn redis.call('GET', 'a')"), "$1|1|");
+            assert_eq!(scripted.eval("return redis.call('GET', 'a')"), "$1|1|");
+            assert!(scripted.eval("return redis.call('SET', 'a', '2')").starts_with(REFUSED));
+            assert!(scripted.eval("#!lua\nreturn 1").starts_with(REFUSED));
+        }
+        let aborted = format!("-EXECABORT Transaction discarded because of: {}|", &REFUSED[1..]);
+        for (line, answer) in [("MULTI", "+OK|"), ("INCR a", "+QUEUED|"), ("EXEC", aborted.as_str())] {
+            assert_eq!(scripted.words(line), answer);
+        }
+        assert_eq!(scripted.words("CONFIG SET min-replicas-max-lag 0"), "+OK|");
+        assert_eq!(scripted.words("SET a 2"), "+OK|", "no bound on the lag is no bound");
+    });
+}
+
+#[test]
+fn what_a_script_publishes_is_received_when_it_has_ended() {
+    each(|mut scripted| {
+        let other = SessionId(8);
+        scripted.0.connect(other);
+        assert_eq!(scripted.0.words(other, "SUBSCRIBE news"), "*3|$9|subscribe|$4|news|:1|");
+        let answers =
+            scripted.eval("redis.call('SET', 'a', 'x') return redis.call('PUBLISH', 'news', 'hello')");
+        let message = |text: &str| format!("*3|$7|message|$4|news|${}|{text}|", text.len());
+        assert_eq!(answers, message("hello") + ":0|", "who receives it was not known yet");
+        let stopped = scripted.eval("redis.call('PUBLISH', 'news', 'never') while true do end");
+        assert!(stopped.starts_with('-') && !stopped.contains("never"), "{stopped}");
+        let read_only = scripted.run(&["EVAL_RO", "return redis.call('PUBLISH', 'news', 'never')", "0"]);
+        assert!(read_only.starts_with("-ERR Write commands are not allowed from read-only scripts"));
+        for (line, answer) in [("MULTI", "+OK|"), ("SET a y", "+QUEUED|")] {
+            assert_eq!(scripted.words(line), answer);
+        }
+        scripted
+            .eval("return redis.call('SPUBLISH', 'news', 'shard') + redis.call('PUBLISH', 'news', 'again')");
+        assert_eq!(scripted.words("EXEC"), message("again") + "*2|+OK|:0|");
+        // What a client receives of its own stands behind the answer.
+        scripted.words("HELLO 3");
+        scripted.words("SUBSCRIBE news");
+        let own = |text: &str| message(text).replacen('*', ">", 1);
+        let answers = scripted.eval("return redis.call('PUBLISH', 'news', 'mine')");
+        assert_eq!(answers, message("mine") + ":0|" + &own("mine"));
+        for (line, answer) in [("MULTI", "+OK|"), ("PUBLISH news more", "+QUEUED|")] {
+            assert_eq!(scripted.words(line), answer);
+        }
+        assert_eq!(scripted.words("EXEC"), message("more") + "*1|:2|" + &own("more"));
+    });
+}
+
+#[test]
+fn a_script_that_sleeps_keeps_its_time() {
+    let directives = vec![("enable-debug-command".into(), "yes".into())];
+    let config = NodeConfig { directives, ..super::config(AppendFsync::EverySecond) };
+    let mut world = World::with(config);
+    world.calm_down();
+    world.connect(CLIENT);
+    let script = "redis.call('SET', KEYS[1], 'v', 'PX', '1') redis.call('DEBUG', 'SLEEP', '0.01') \
+                  return {redis.call('EXISTS', KEYS[1]), redis.call('DEBUG', 'PROTOCOL', 'attrib')}";
+    let answer = world.answer(CLIENT, &["EVAL", script, "1", "a"]);
+    assert_eq!(answer, "*2|:1|$39|Some real reply following the attribute|");
+}
+
+#[test]
+fn what_is_executed_is_counted_by_its_subcommand() {
+    let mut scripted = Scripted::new("eiger");
+    assert_eq!(scripted.words("XGROUP CREATE s g $ MKSTREAM"), "+OK|");
+    assert!(scripted.words("XGROUP CREATE s g $").starts_with("-BUSYGROUP"));
+    let counted = scripted.words("INFO commandstats");
+    assert!(counted.contains("|cmdstat_xgroup|create:calls=2,"), "{counted}");
+    assert!(counted.contains("rejected_calls=0,failed_calls=1|"), "{counted}");
 }

@@ -13,6 +13,8 @@ pub(crate) enum Debugged {
     Raw(&'static [u8]),
     /// Nothing is begun on this core for so many milliseconds; then it is answered.
     Sleeps(u64),
+    /// Deadlines are looked at by time, as they are, or only after a command has found nothing.
+    Expires(bool),
     /// What is told of the value of this key.
     Object(Bytes),
 }
@@ -51,8 +53,10 @@ pub(crate) fn on_command(
         (b"log", [_]) => Reply::OK,
         // What is on the disk is what is in memory: there is nothing else to load.
         (b"reload", _) | (b"loadaof", []) => Reply::OK,
-        // Rows are absent from their deadline on, deleted or not.
-        (b"set-active-expire", [word]) if number::parse_i64(word).is_some() => Reply::OK,
+        // Rows are absent from their deadline on, deleted or not; this is about when they are deleted and told of.
+        (b"set-active-expire", [word]) if number::parse_i64(word).is_some() => {
+            return Debugged::Expires(number::parse_i64(word) != Some(0));
+        }
         // There is nothing that these would change.
         (b"quicklist-packed-threshold" | b"pause-cron" | b"set-disable-deny-scripts", [_]) => Reply::OK,
         (b"change-repl-id", []) | (b"replybuffer" | b"dict-resizing", [_, ..]) => Reply::OK,
@@ -126,7 +130,7 @@ const HELP: [&str; 19] = [
     "PROTOCOL <type>",
     "    Reply with a test value of the specified type.",
     "SET-ACTIVE-EXPIRE <0|1>",
-    "    Accepted: keys are absent from their deadline on.",
+    "    Delete expired keys by time, or only after a command found none; absent they are at once.",
     "SLEEP <seconds>",
     "    Begin no command on this core for so long.",
     "QUICKLIST-PACKED-THRESHOLD | PAUSE-CRON | SET-DISABLE-DENY-SCRIPTS <value>",

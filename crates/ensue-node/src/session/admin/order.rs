@@ -93,6 +93,12 @@ pub(crate) fn set_with_user(
     give(cx, "user-and-set", user.chain(words).collect(), Gathering::AllOk)
 }
 
+/// Has every core look at deadlines by time, or only after a command has found nothing, as tests ask for it.
+pub(crate) fn expire_actively(cx: &mut Cx<'_>, is_active: bool) -> Step<Box<ClusterQuery>> {
+    let word: &'static str = if is_active { "yes" } else { "no" };
+    give(cx, "expire-actively", vec![Bytes::from(word)], Gathering::AllOk)
+}
+
 /// Has every core pause.
 pub(crate) fn pause(cx: &mut Cx<'_>, what: Paused, ms: u64) -> Step<Box<ClusterQuery>> {
     let word: &'static str = if what == Paused::All { "all" } else { "writes" };
@@ -292,6 +298,7 @@ pub(crate) fn carry_out(core: &mut CoreState, now: Now, words: &[Bytes]) -> Resu
                 core.set_parameters(&settings);
             }
         }
+        [name, word] if name[..] == b"expire-actively"[..] => core.expire_actively(word[..] == b"yes"[..]),
         [name, word, ms] if name[..] == b"pause"[..] => {
             let what = if word[..] == b"all"[..] { Paused::All } else { Paused::Writes };
             core.pause.begin(now, what, text(ms).parse().unwrap_or(0));

@@ -7,6 +7,8 @@ use crate::session::admin::{client, cluster_query, config, debug, latency, memor
 use crate::session::exchange::{Exchange, Then};
 use crate::session::pause::Paused;
 use crate::session::plan::{Plan, functions, scripts};
+use crate::session::pubsub;
+use crate::session::step::Step;
 use ensue_resp::CommandError;
 use ensue_types::{Args, Reply};
 
@@ -77,6 +79,10 @@ fn debug_command(turn: &mut Turn<'_>, args: &Args) {
         // What it answers is no element of an array.
         Debugged::Raw(_) if session.exec.is_some() => turn.reply(&CommandError::Syntax.reply()),
         Debugged::Raw(bytes) => session.replies.push_raw(bytes),
+        Debugged::Expires(is_active) => {
+            let step = order::expire_actively(cx, is_active);
+            turn.follow(step);
+        }
         Debugged::Object(key) => {
             cx.requests.ask(1);
             let plan = Plan::of_object(cx.spread(), key);
@@ -88,6 +94,19 @@ fn debug_command(turn: &mut Turn<'_>, args: &Args) {
             cx.requests.ask(1);
             cx.begin(0, ms);
             session.exchange = Exchange::Paused(Some(Reply::OK));
+        }
+    }
+}
+
+/// Publishes what scripts have published, now that what they wrote belongs to the session's past.
+pub(super) fn publish_called(turn: &mut Turn<'_>) {
+    for args in std::mem::take(&mut turn.session.published) {
+        let (cx, version) = (&mut turn.cx, turn.session.client.version());
+        let name = args[0].to_ascii_lowercase();
+        let name = std::str::from_utf8(&name).unwrap_or_default();
+        let step = pubsub::command::on_command::<Exchange>(cx, version, name, &args);
+        if let Some(Step::Published(_, own)) = step {
+            turn.session.own_messages.extend(own);
         }
     }
 }
