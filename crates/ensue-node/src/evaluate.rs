@@ -479,8 +479,9 @@ impl<'a> Evaluation<'a> {
 
     /// Sets a column. The additions seen are covered, those not seen survive on top.
     pub fn put(&mut self, key: &Bytes, column: Column, value: Bytes) {
-        let by = self.writer.as_ref().expect("only writes put").write.stamp.datacenter;
-        let (seen, over) = self.keyspace.beneath(key, &column, self.view, by);
+        let stamp = self.writer.as_ref().expect("only writes put").write.stamp;
+        let (seen, mut over) = self.keyspace.beneath(key, &column, self.view, stamp.datacenter);
+        over.iter_mut().for_each(|over| leave_out_later(over, stamp));
         self.change(RowEffect { key: key.clone(), column, effect: Effect::Put { value, seen, over } });
     }
 
@@ -608,6 +609,7 @@ impl<'a> Evaluation<'a> {
         };
         let writer = self.writer.as_ref().expect("only writes remove");
         observed.leave_out(writer.write.stamp);
+        leave_out_later(&mut observed, writer.write.stamp);
         let seen = self.keyspace.seen(key, &column, view);
         self.change(RowEffect { key: key.clone(), column, effect: Effect::Remove { observed, seen } });
     }
@@ -630,6 +632,13 @@ impl<'a> Evaluation<'a> {
         let everything = Previous::Nothing { forgotten: writer.write.stamp.before() };
         let previous = previous.map(|previous| if own(&previous) { everything } else { previous });
         writer.push(change, previous);
+    }
+}
+
+/// Leaves out what came after a write, which meets it only if it was lost and is evaluated again: it ends none of that.
+fn leave_out_later(observed: &mut ensue_types::Observed, stamp: Stamp) {
+    if Rule::EndOnlyTheEarlier.holds() {
+        observed.leave_out_above(stamp);
     }
 }
 

@@ -49,6 +49,14 @@ impl Observed {
         }
     }
 
+    /// Takes out what has a higher stamp than this; what the same datacenters had put before stays in.
+    pub fn leave_out_above(&mut self, stamp: Stamp) {
+        for put in self.puts.iter_mut().filter(|put| **put > stamp) {
+            *put = stamp.last_through(put.datacenter);
+        }
+        self.through = self.through.min(stamp);
+    }
+
     /// Whether joining the other would change nothing.
     pub fn includes(&self, other: &Observed) -> bool {
         let is_known = |put: &Stamp| {
@@ -120,6 +128,22 @@ mod tests {
             assert_eq!([own, before, stamp(7, 2)].map(|put| observed.covers(put)), [false, true, true]);
             assert_eq!(observed.puts()[0].datacenter, own.datacenter);
         }
+    }
+
+    #[test]
+    fn what_is_left_out_above_a_stamp_is_covered_up_to_it() {
+        let own = Stamp { partition: PartitionId(2), ..stamp(5, 1) };
+        let mut observed = Observed::all_through(stamp(6, 3));
+        [stamp(4, 0), stamp(7, 1), stamp(8, 2)].into_iter().for_each(|put| observed.see(put));
+        let before = observed.clone();
+        observed.leave_out_above(own);
+        for (time, datacenter) in (0..10).flat_map(|time| (0..4).map(move |datacenter| (time, datacenter))) {
+            let put = stamp(time, datacenter);
+            assert_eq!(observed.covers(put), before.covers(put) && put <= own, "{put}");
+        }
+        let known = observed.clone();
+        observed.leave_out_above(stamp(9, 3));
+        assert_eq!(observed, known);
     }
 
     #[test]

@@ -237,6 +237,9 @@ rules! {
     KeepUndominatedPuts,
     /// A put names what it overwrites of other datacenters, and ends that for good (decision 27).
     PutsNameWhatTheyOverwrite,
+    /// A part of a transaction that was lost and is evaluated again ends nothing that has a higher stamp than it: that
+    /// came after its decision (decision 27).
+    EndOnlyTheEarlier,
     /// What is not shown is forgotten when the views of every datacenter show it, not when it is applied there
     /// (decision 27).
     ForgetWhatEveryViewShows,

@@ -18,6 +18,16 @@ impl Stamp {
     pub const ZERO: Stamp =
         Stamp { time: LogicalTime::ZERO, datacenter: DatacenterId(0), partition: PartitionId(0) };
 
+    /// The highest stamp of a datacenter that is not above this one.
+    pub fn last_through(self, datacenter: DatacenterId) -> Stamp {
+        let time = match self.datacenter < datacenter {
+            true => LogicalTime(self.time.0.saturating_sub(1)),
+            false => self.time,
+        };
+        let partition = if self.datacenter == datacenter { self.partition } else { PartitionId(u16::MAX) };
+        Stamp { time, datacenter, partition }
+    }
+
     /// The next lower stamp; `ZERO` has none and stays.
     pub fn before(self) -> Stamp {
         let Stamp { time, datacenter, partition } = self;
@@ -45,6 +55,26 @@ impl fmt::Display for Stamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_stamp_of_a_datacenter_through_another_lies_above_every_lower_one_of_it() {
+        let all = || {
+            let parts = [0, 1, u16::MAX].map(PartitionId);
+            let of = move |time, datacenter| parts.map(|partition| Stamp { time, datacenter, partition });
+            (0..4)
+                .flat_map(|time| (0..4).map(move |datacenter| (LogicalTime(time), DatacenterId(datacenter))))
+                .flat_map(move |(time, datacenter)| of(time, datacenter))
+        };
+        for through in all().filter(|stamp| stamp.time > LogicalTime::ZERO) {
+            for datacenter in (0..4).map(DatacenterId) {
+                let last = through.last_through(datacenter);
+                assert_eq!(last.datacenter, datacenter);
+                for stamp in all().filter(|stamp| stamp.datacenter == datacenter) {
+                    assert_eq!(stamp <= last, stamp <= through, "{stamp} {last} {through}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn nothing_lies_between_a_stamp_and_the_one_before() {

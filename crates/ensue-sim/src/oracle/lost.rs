@@ -175,7 +175,8 @@ pub(super) fn failures_of<'a>(
 
 /// Whether a power failure may have taken what an answered transaction over several partitions did at a location. It is
 /// not lost for that: its commands are evaluated again, at any later time and on the data of that time, so that a
-/// removal among them may end what came after its answer (`docs/limits.md`; seed 27120140 of `eiger`).
+/// removal among them may end what came after its answer, if a clock that is behind gave that a lower stamp
+/// (`docs/limits.md`). The history tells of no stamps.
 pub(super) fn may_be_evaluated_again(history: &History, index: OperationIndex, location: Location) -> bool {
     let operation = &history.operations[index];
     let partition = history.partition_of(location);

@@ -493,8 +493,8 @@ fn what_was_known_only_by_a_write_that_power_may_have_taken_is_not_known() {
     }
 }
 
-/// Seed 27120140 of `eiger`: a transaction that deletes was answered, the power failed, its commands were evaluated
-/// again, and ended what another datacenter had written meanwhile.
+/// A transaction that deletes was answered, the power failed, its commands were evaluated again, and ended what another
+/// datacenter, whose clock is behind, had written meanwhile.
 #[test]
 fn a_removal_that_is_evaluated_again_may_end_what_came_after_its_answer() {
     for (at_us, together, is_excused) in [(10_000, true, true), (10_000, false, false), (0, true, false)] {

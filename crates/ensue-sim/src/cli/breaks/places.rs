@@ -85,6 +85,7 @@ const ROWS: &[Row] = &[
             Rule::ExecChecksWatches,
             Rule::WaitForThePastAtHome,
             Rule::PutsNameWhatTheyOverwrite,
+            Rule::EndOnlyTheEarlier,
         ],
     },
     // Dependency lists.
