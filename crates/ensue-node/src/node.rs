@@ -354,7 +354,7 @@ impl Node {
         let owns = |partition: PartitionId| placement.owner(&topology, datacenter, partition) == core;
         self.partitions
             .values_mut()
-            .for_each(|partition| partition.on_link_down(now, datacenter, core, &owns));
+            .for_each(|partition| partition.on_link_down(now, CoreName { datacenter, core }, &owns));
         self.sessions.on_peer_down(CoreName { datacenter, core });
         if datacenter == topology.datacenter {
             self.sessions.on_link_down(now, core);

@@ -37,8 +37,8 @@ use cx::Cx;
 pub use cx::Protocols;
 use ensue_store::disk::{DiskDone, FileName, failure_words};
 use ensue_store::recovery::Finish;
-use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, Rule};
-use ensue_wire::{Address, Envelope, Message};
+use ensue_types::{DatacenterId, LogicalTime, Now, PartitionId, Rule};
+use ensue_wire::{Address, CoreName, Envelope, Message};
 use execution::{Executor, execute::Batch};
 pub use failover::discarded::describe_write;
 use failover::failed::Have;
@@ -377,13 +377,8 @@ impl Partition {
 
     /// The link to another core is down: its sessions have given up what they asked over it, and its partitions will
     /// ask again.
-    pub fn on_link_down(
-        &mut self,
-        now: Now,
-        datacenter: DatacenterId,
-        core: CoreId,
-        owns: &dyn Fn(PartitionId) -> bool,
-    ) {
+    pub fn on_link_down(&mut self, now: Now, to: CoreName, owns: &dyn Fn(PartitionId) -> bool) {
+        let CoreName { datacenter, core } = to;
         self.on_owner_lost(now, datacenter, owns);
         if datacenter == self.cx.datacenter {
             let sessions = Address::Core { datacenter, core };

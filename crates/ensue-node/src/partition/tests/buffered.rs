@@ -90,7 +90,11 @@ fn what_would_be_too_much_to_keep_is_not() {
 fn what_a_broken_link_has_failed_is_not_answered() {
     let mut world = world();
     check(&mut world, 1, 1);
-    world.partition.on_link_down(world.now, HERE, CoreId(1), &|_| false);
+    world.partition.on_link_down(
+        world.now,
+        ensue_wire::CoreName { datacenter: HERE, core: CoreId(1) },
+        &|_| false,
+    );
     check(&mut world, 2, 1);
     let mut world = world.started();
     assert_eq!(met(&mut world), [2]);

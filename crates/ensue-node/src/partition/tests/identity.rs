@@ -439,7 +439,11 @@ fn what_follows_an_old_copy_must_still_be_in_the_logs_of_the_others() {
     let words = answer(&mut again, "GET a");
     assert!(words.contains("REJOIN") && words.contains("cannot be had again from dc2"), "{words}");
     // Nor is it forgotten with the link over which it was said, though everything else has come.
-    again.partition.on_link_down(again.now, OTHER, CoreId(0), &|_| true);
+    again.partition.on_link_down(
+        again.now,
+        ensue_wire::CoreName { datacenter: OTHER, core: CoreId(0) },
+        &|_| true,
+    );
     let fetched = |received| Message::TailFetched { after: Position(0), received, entries: Vec::new() };
     again.message(ELSEWHERE, fetched(Position(0)));
     assert!(matches!(again.partition.stage, Stage::RecoveringTail(_)), "{:?}", again.partition.stage);

@@ -188,7 +188,11 @@ fn sessions_behind_a_broken_link_wait_no_more() {
     check(&mut world, 7);
     let times = through(DatacenterId(1), LogicalTime::from_ms(world.now.wall_ms + 5));
     world.message(SESSIONS, Message::AwaitTimes { check: 8, times, readers: None });
-    world.partition.on_link_down(world.now, HERE, CoreId(1), &|_| false);
+    world.partition.on_link_down(
+        world.now,
+        ensue_wire::CoreName { datacenter: HERE, core: CoreId(1) },
+        &|_| false,
+    );
     assert_eq!(world.partition.others.replication.replica_wait_count(), 0);
     world.receive(1, "a", super::versions::put("1"));
     world.now.wall_ms += 10;
