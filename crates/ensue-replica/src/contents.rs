@@ -47,7 +47,7 @@ impl Contents {
     /// The directory after one more entry.
     pub fn apply(&mut self, operation: &Operation) {
         match operation {
-            Operation::Append { file, bytes } => {
+            Operation::Append { file, bytes, .. } => {
                 self.grown.entry(*file).or_default().grow(bytes);
             }
             Operation::Sync { .. } => {}

@@ -16,7 +16,7 @@ pub(crate) fn engine(config: &Config, id: u64, held: Held) -> Result<RawNode<Hel
         heartbeat_tick: tuning.heartbeat_ticks,
         applied: held.applied.0,
         max_size_per_msg: tuning.message_bytes,
-        max_inflight_msgs: 256,
+        max_inflight_msgs: 64,
         check_quorum: true,
         pre_vote: true,
         // The engine's own lease is none: its leader may believe in itself for an election timeout longer than its

@@ -30,7 +30,7 @@ pub(crate) struct Base {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     /// Its bytes stand in the file.
-    Appended { file: FileName, offset: u64, length: u32, checksum: u32 },
+    Appended { file: FileName, offset: u64, length: u32, checksum: u32, more: bool },
     /// All of it.
     Whole(Bytes),
 }
@@ -84,12 +84,13 @@ impl Record {
                         out.put_u8(0);
                         put_bytes(out, bytes);
                     }
-                    Body::Appended { file, offset, length, checksum } => {
+                    Body::Appended { file, offset, length, checksum, more } => {
                         out.put_u8(1);
                         put_file(out, *file);
                         out.put_u64_le(*offset);
                         out.put_u32_le(*length);
                         out.put_u32_le(*checksum);
+                        out.put_u8(u8::from(*more));
                     }
                 }
             }
@@ -133,6 +134,7 @@ impl Record {
                         offset: fields.u64()?,
                         length: fields.u32()?,
                         checksum: fields.u32()?,
+                        more: fields.bool()?,
                     },
                     _ => return Err(Malformed),
                 };
@@ -194,11 +196,12 @@ pub(crate) fn kind_of(number: u8) -> Result<EntryType, Malformed> {
 /// What the journal has of an entry, when the file to which it appends is this long.
 pub(crate) fn body(operation: &Operation, whole: &Bytes, length: u64) -> Body {
     match operation {
-        Operation::Append { file, bytes } => Body::Appended {
+        Operation::Append { file, bytes, more } => Body::Appended {
             file: *file,
             offset: length,
             length: bytes.len() as u32,
             checksum: crc32fast::hash(bytes),
+            more: *more,
         },
         _ => Body::Whole(whole.clone()),
     }
@@ -235,4 +238,67 @@ pub(crate) fn take_members(fields: &mut Fields) -> Result<ConfState, Malformed> 
     members.learners_next = fields.many(8, Fields::u64)?;
     members.auto_leave = fields.bool()?;
     Ok(members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records() -> Vec<Record> {
+        let mut contents = Contents::default();
+        let file = FileName::Segment(0);
+        contents.apply(&Operation::Append { file, bytes: Bytes::from_static(b"abc"), more: false });
+        contents
+            .apply(&Operation::Replace { file: FileName::Superblock, bytes: Bytes::from_static(b"block") });
+        contents.apply(&Operation::Epoch(2));
+        let mut members = ConfState::new();
+        members.voters = vec![1, 2, 3];
+        let base = Base { id: 1, index: 4, term: 2, members: members.clone(), contents };
+        let appended = Operation::Append { file, bytes: Bytes::from_static(b"defg"), more: true };
+        let whole = Bytes::from(appended.encode());
+        let mut hard = HardState::new();
+        (hard.term, hard.vote, hard.commit) = (3, 1, 4);
+        vec![
+            Record::Base(Box::new(base)),
+            Record::Start { life: 2, boot_id: [7; 16], whole: false },
+            Record::Hard(hard),
+            Record::Entry {
+                index: 5,
+                term: 3,
+                kind: EntryType::EntryNormal,
+                body: body(&appended, &whole, 3),
+            },
+            Record::Entry { index: 6, term: 3, kind: EntryType::EntryConfChangeV2, body: Body::Whole(whole) },
+            Record::Members { index: 6, members },
+            Record::Whole,
+            Record::Clean,
+        ]
+    }
+
+    #[test]
+    fn what_was_written_is_read_up_to_where_it_was_torn() {
+        let records = records();
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for record in &records {
+            record.put(&mut bytes);
+            ends.push(bytes.len());
+        }
+        for length in 0..=bytes.len() {
+            let whole = ends.iter().filter(|end| **end <= length).count();
+            assert_eq!(read(Bytes::copy_from_slice(&bytes[..length])), records[..whole], "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_record_of_which_a_bit_was_flipped_ends_the_journal() {
+        let records = records();
+        let mut bytes = Vec::new();
+        records.iter().for_each(|record| record.put(&mut bytes));
+        for at in 0..bytes.len() {
+            let mut other = bytes.clone();
+            other[at] ^= 1;
+            let found = read(Bytes::from(other));
+            assert!(found.len() < records.len() && found[..] == records[..found.len()], "byte {at}");
+        }
+    }
 }

@@ -8,6 +8,7 @@ use crate::operation::Operation;
 use crate::question::Question;
 use crate::replica::{Output, Outputs};
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
+use ensue_types::Rule;
 use raft::RawNode;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -92,7 +93,8 @@ impl Leading {
 
     /// The partition starts when everything of earlier leaders is carried out.
     pub(crate) fn begin_partition(&mut self, raw: &mut RawNode<Held>, out: &mut Outputs) {
-        if !self.is_current || self.has_partition {
+        let is_behind = !self.is_current && Rule::OwnersBeginWithEverything.holds();
+        if is_behind || self.has_partition {
             return;
         }
         let epoch = raw.store().contents.epoch;
@@ -108,14 +110,32 @@ impl Leading {
     }
 
     /// The partition asks something of its directory.
-    pub(crate) fn request(&mut self, raw: &mut RawNode<Held>, out: &mut Outputs, op: DiskOp) {
+    pub(crate) fn request(
+        &mut self,
+        config: &Config,
+        raw: &mut RawNode<Held>,
+        out: &mut Outputs,
+        op: DiskOp,
+    ) {
         self.waiting.push_back(op);
-        self.propose_waiting(raw, out);
+        self.propose_waiting(config, raw, out);
     }
 
     /// Proposes what the partition asked for, in its order, as far as that goes.
-    pub(crate) fn propose_waiting(&mut self, raw: &mut RawNode<Held>, out: &mut Outputs) {
-        while let Some(op) = self.waiting.front().filter(|_| self.has_partition) {
+    pub(crate) fn propose_waiting(&mut self, config: &Config, raw: &mut RawNode<Held>, out: &mut Outputs) {
+        let longest = config.tuning.message_bytes as usize;
+        while let Some(op) = self.waiting.front_mut().filter(|_| self.has_partition) {
+            let is_replicated = Operation::of(op).is_some();
+            if let DiskOp::Append { file, bytes } = op {
+                // An entry fits into a message; a partition may have much to say at once.
+                while is_replicated && bytes.len() > longest && !self.taking.contains(file) {
+                    let part = Operation::Append { file: *file, bytes: bytes.slice(..longest), more: true };
+                    if raw.propose(Vec::new(), part.encode()).is_err() {
+                        return;
+                    }
+                    *bytes = bytes.slice(longest..);
+                }
+            }
             if let Some(operation) = Operation::of(op) {
                 let waits = operation.file().is_some_and(|file| self.taking.contains(&file));
                 if waits || raw.propose(Vec::new(), operation.encode()).is_err() {
@@ -170,6 +190,9 @@ impl Leading {
         now_us: u64,
         number: u64,
     ) {
+        if !Rule::OwnersAskTheOthers.holds() {
+            return out.push(Output::Confirmed(number));
+        }
         if config.lease && now_us < self.lease_until_us {
             out.push(Output::Confirmed(number));
             if now_us + config.lease_us() / 2 < self.lease_until_us {

@@ -24,6 +24,7 @@ use crate::trust::Trust;
 use crate::writer::{Writer, record_of};
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
+use ensue_types::Rule;
 use protobuf::Message as _;
 use raft::eraftpb::{self, ConfChangeV2, Entry, EntryType, HardState, MessageType};
 use raft::{RawNode, SnapshotStatus, StateRole};
@@ -246,7 +247,7 @@ impl Member {
 
     pub(crate) fn on_request(&mut self, config: &Config, out: &mut Outputs, op: DiskOp) -> Result<(), End> {
         let Some(leading) = &mut self.leading else { return Ok(()) };
-        leading.request(&mut self.raw, out, op);
+        leading.request(config, &mut self.raw, out, op);
         self.go_on(config, out)
     }
 
@@ -412,7 +413,7 @@ impl Member {
             self.trust_again(config, out);
             if let Some(leading) = &mut self.leading {
                 leading.begin_partition(&mut self.raw, out);
-                leading.propose_waiting(&mut self.raw, out);
+                leading.propose_waiting(config, &mut self.raw, out);
             }
         }
         self.rotate(config, out)
@@ -543,7 +544,8 @@ impl Member {
         entries: Vec<Entry>,
     ) -> Result<(), End> {
         let (old_hard, mut records) = (self.raw.store().hard.clone(), Vec::new());
-        let mut syncs = config.always && !entries.is_empty();
+        let mut syncs =
+            config.always && !entries.is_empty() && Rule::ReplicasSyncBeforeTheyAcknowledge.holds();
         if let Some(hard) = hard {
             let is_promise = (hard.term, hard.vote) != (old_hard.term, old_hard.vote);
             syncs |= is_promise;
@@ -565,7 +567,11 @@ impl Member {
                 self.serving.let_go(*file, &mut self.writer, out);
             }
             records.push(self.writer.append(out, &entry, operation.as_ref()));
-            syncs |= matches!(operation, Some(Operation::Sync { .. }));
+            syncs |= matches!(operation, Some(Operation::Sync { .. }))
+                && Rule::ReplicasSyncBeforeTheyAcknowledge.holds();
+            if let (Some(operation), false) = (&operation, Rule::TakeAwayWhatIsCommitted.holds()) {
+                self.execute(out, entry.index, operation);
+            }
             self.raw.mut_store().push(entry);
         }
         self.writer.write(out, records, syncs, Purpose::Step(number));

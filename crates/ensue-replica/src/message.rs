@@ -231,7 +231,7 @@ fn take_raft(fields: &mut Fields) -> Result<eraftpb::Message, Malformed> {
         entry.index = fields.u64()?;
         entry.set_entry_type(kind_of(fields.u8()?)?);
         entry.data = fields.bytes()?;
-        next += 1;
+        next = next.wrapping_add(1);
         // The engine relies on it, and ends the process otherwise.
         if entry.index != next { Err(Malformed) } else { Ok(entry) }
     })?;
@@ -247,4 +247,87 @@ fn take_raft(fields: &mut Fields) -> Result<eraftpb::Message, Malformed> {
         metadata.set_conf_state(members);
     }
     Ok(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raft::eraftpb::{ConfState, Snapshot};
+
+    fn messages() -> Vec<ReplicaMessage> {
+        let mut append = eraftpb::Message::new();
+        append.set_msg_type(MessageType::MsgAppend);
+        (append.to, append.from, append.term, append.index, append.commit) = (2, 1, 5, 8, 7);
+        let entry = |index| {
+            let mut entry = Entry::new();
+            (entry.term, entry.index) = (5, index);
+            entry.data = Bytes::from(vec![7; index as usize]);
+            entry
+        };
+        append.entries = vec![entry(9), entry(10)].into();
+        let mut snapshot = Snapshot::new();
+        snapshot.data = Bytes::from_static(b"directory");
+        let mut members = ConfState::new();
+        (members.voters, members.learners, members.auto_leave) = (vec![1, 2, 3], vec![4], true);
+        let metadata = snapshot.mut_metadata();
+        (metadata.index, metadata.term) = (4, 3);
+        metadata.set_conf_state(members);
+        let mut sent = eraftpb::Message::new();
+        sent.set_msg_type(MessageType::MsgSnapshot);
+        sent.set_snapshot(snapshot);
+        let file = FileName::Segment(64);
+        let hello =
+            Hello { id: Some(3), nonce: 9, life: 2, suspended: true, last: (4, 5), ..Hello::default() };
+        vec![
+            ReplicaMessage::Hello(hello),
+            ReplicaMessage::Raft(Box::new(append)),
+            ReplicaMessage::Raft(Box::new(sent)),
+            ReplicaMessage::Admit { id: 65_537, nonce: 4 },
+            ReplicaMessage::Resume { life: 3, index: 12 },
+            ReplicaMessage::Fetch { index: 4, file, offset: 3, length: 100 },
+            ReplicaMessage::Chunk { index: 4, file, offset: 3, bytes: Bytes::from_static(b"abc") },
+            ReplicaMessage::Gone { index: 4 },
+        ]
+    }
+
+    #[test]
+    fn what_is_sent_is_what_is_read() {
+        for message in messages() {
+            assert_eq!(ReplicaMessage::decode(message.encode()), Ok(message));
+        }
+    }
+
+    #[test]
+    fn a_message_that_ends_early_or_late_is_none() {
+        for message in messages() {
+            let bytes = message.encode();
+            for length in 0..bytes.len() {
+                assert_eq!(
+                    ReplicaMessage::decode(bytes.slice(..length)),
+                    Err(Malformed),
+                    "{message:?} {length}"
+                );
+            }
+            let longer = Bytes::from([&bytes[..], &[0]].concat());
+            assert_eq!(ReplicaMessage::decode(longer), Err(Malformed), "{message:?}");
+        }
+    }
+
+    #[test]
+    fn no_byte_of_a_message_makes_reading_it_panic() {
+        for message in messages() {
+            let bytes = message.encode();
+            for at in 0..bytes.len() {
+                for bit in 0..8 {
+                    let mut other = bytes.to_vec();
+                    other[at] ^= 1 << bit;
+                    // What is read may be another message; the engine is given entries in their order only.
+                    if let Ok(ReplicaMessage::Raft(raft)) = ReplicaMessage::decode(Bytes::from(other)) {
+                        let first = raft.index + 1;
+                        assert!(raft.entries.iter().zip(first..).all(|(entry, index)| entry.index == index));
+                    }
+                }
+            }
+        }
+    }
 }

@@ -10,6 +10,8 @@ pub enum Operation {
     Append {
         file: FileName,
         bytes: Bytes,
+        /// Of a long append this is not the last part: the partition is answered with that one.
+        more: bool,
     },
     /// Before this entry is acknowledged, the file and all entries before are durable there.
     Sync {
@@ -39,7 +41,9 @@ impl Operation {
             DiskOp::Append { file: FileName::Reserve, .. } | DiskOp::Delete { file: FileName::Reserve } => {
                 None
             }
-            DiskOp::Append { file, bytes } => Some(Operation::Append { file: *file, bytes: bytes.clone() }),
+            DiskOp::Append { file, bytes } => {
+                Some(Operation::Append { file: *file, bytes: bytes.clone(), more: false })
+            }
             DiskOp::Sync { file } => Some(Operation::Sync { file: *file }),
             DiskOp::Replace { file, bytes } => Some(Operation::Replace { file: *file, bytes: bytes.clone() }),
             DiskOp::Truncate { file, length } => Some(Operation::Truncate { file: *file, length: *length }),
@@ -51,12 +55,12 @@ impl Operation {
     /// What the partition is answered when the change is committed.
     pub fn done(&self) -> Option<DiskDone> {
         match *self {
+            Operation::Append { more: true, .. } | Operation::Epoch(_) => None,
             Operation::Append { file, .. } => Some(DiskDone::Appended { file }),
             Operation::Sync { file } => Some(DiskDone::Synced { file }),
             Operation::Replace { file, .. } => Some(DiskDone::Replaced { file }),
             Operation::Truncate { file, .. } => Some(DiskDone::Truncated { file }),
             Operation::Delete { file } => Some(DiskDone::Deleted { file }),
-            Operation::Epoch(_) => None,
         }
     }
 
@@ -86,10 +90,11 @@ impl Operation {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
-            Operation::Append { file, bytes } => {
-                out.reserve_exact(14 + bytes.len());
+            Operation::Append { file, bytes, more } => {
+                out.reserve_exact(15 + bytes.len());
                 out.put_u8(0);
                 put_file(&mut out, *file);
+                out.put_u8(u8::from(*more));
                 put_bytes(&mut out, bytes);
             }
             Operation::Sync { file } => {
@@ -121,7 +126,10 @@ impl Operation {
     pub fn decode(bytes: Bytes) -> Result<Operation, Malformed> {
         let mut fields = Fields(bytes);
         let operation = match fields.u8()? {
-            0 => Operation::Append { file: fields.file()?, bytes: fields.bytes()? },
+            0 => {
+                let (file, more) = (fields.file()?, fields.bool()?);
+                Operation::Append { file, bytes: fields.bytes()?, more }
+            }
             1 => Operation::Sync { file: fields.file()? },
             2 => Operation::Replace { file: fields.file()?, bytes: fields.bytes()? },
             3 => Operation::Truncate { file: fields.file()?, length: fields.u64()? },

@@ -10,6 +10,7 @@ use crate::operation::Operation;
 use crate::replica::{End, Outputs};
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
+use ensue_types::Rule;
 use raft::eraftpb::{ConfState, Entry, EntryType, HardState};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -269,7 +270,8 @@ impl Checking {
             }
         }
         let rebooted = boot != config.boot_id;
-        whole &= config.always || clean || !rebooted;
+        let is_safe = config.always || clean || !rebooted;
+        whole &= is_safe || !Rule::ReplicasWithoutPowerAreSuspended.holds();
         let base = *base;
         Some(Checking { base, hard, entries, members, life, whole, rebooted, journal, next: 0 })
     }
@@ -314,11 +316,11 @@ impl Checking {
 
     fn on_bytes(&mut self, config: &Config, bytes: Bytes) -> Result<(), End> {
         let Some(known) = self.entries.get_mut(self.next) else { return Ok(()) };
-        let Body::Appended { file, length, checksum, .. } = known.body else { return Ok(()) };
+        let Body::Appended { file, length, checksum, more, .. } = known.body else { return Ok(()) };
         if bytes.len() != length as usize || crc32fast::hash(&bytes) != checksum {
             return self.cut(config);
         }
-        known.whole = Some(Bytes::from(Operation::Append { file, bytes }.encode()));
+        known.whole = Some(Bytes::from(Operation::Append { file, bytes, more }.encode()));
         self.next += 1;
         Ok(())
     }

@@ -96,7 +96,7 @@ impl Writer {
         operation: Option<&Operation>,
     ) -> Record {
         let record = record_of(entry, operation, &self.now);
-        if let Some(Operation::Append { file, bytes }) = operation {
+        if let Some(Operation::Append { file, bytes, .. }) = operation {
             self.append_bytes(out, *file, bytes);
         }
         record

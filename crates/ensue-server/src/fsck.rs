@@ -188,6 +188,11 @@ fn begin(shape: &Shape, partition: PartitionId) -> Fsck {
     check(RecoveryOptions { log: LogOptions::default(), expected })
 }
 
+/// Whether these are the files of one of several replicas of a partition.
+pub(crate) fn is_replica(files: &[(FileName, u64)]) -> bool {
+    files.iter().any(|(file, _)| matches!(file, FileName::Journal(_)))
+}
+
 /// The files of a partition's folder.
 pub(crate) fn list(folder: &Path) -> io::Result<Vec<(FileName, u64)>> {
     let mut files = Vec::new();

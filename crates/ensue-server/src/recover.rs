@@ -50,6 +50,11 @@ pub enum RecoverError {
         "{path} is partition {found}, and the configuration makes it {expected}: it is not the one that the data was written with"
     )]
     OtherConfig { path: PathBuf, found: String, expected: String },
+    #[error(
+        "{path} is a replica, of which the other nodes of its datacenter have more: to have it filled again, empty it and start \
+         its node"
+    )]
+    Replica { path: PathBuf },
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error("cannot use {path}: {error}")]
@@ -83,7 +88,11 @@ pub fn plan(path: &Path, without: &[String]) -> Result<Plan, RecoverError> {
         let mask = mask_of(&folder, &shape.datacenter, without)?;
         for (partition, path) in fsck::partitions(&folder)? {
             let fails = |error| RecoverError::Machine { path: path.clone(), error };
-            if is_unused(&fsck::list(&path).map_err(fails)?) {
+            let files = fsck::list(&path).map_err(fails)?;
+            if fsck::is_replica(&files) {
+                return Err(RecoverError::Replica { path });
+            }
+            if is_unused(&files) {
                 // It has no tail to lose, and no superblock to write in.
                 continue;
             }

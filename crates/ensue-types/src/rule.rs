@@ -220,6 +220,18 @@ rules! {
     /// What was asked over a broken connection is asked again when it is back (traps 13, 17).
     AskAgain,
 
+    // Replicas.
+    /// An owner says nothing before a majority has heard of it since (Raft, section 8).
+    OwnersAskTheOthers,
+    /// An owner begins when everything of earlier owners is carried out.
+    OwnersBeginWithEverything,
+    /// Under `always` a replica acknowledges what is durable.
+    ReplicasSyncBeforeTheyAcknowledge,
+    /// A replica whose power failed does not count before a leader has made it whole.
+    ReplicasWithoutPowerAreSuspended,
+    /// What takes bytes away is carried out when it is committed.
+    TakeAwayWhatIsCommitted,
+
     // Values.
     /// Equal times are ordered by datacenter, then partition, the same everywhere (trap 26).
     TiesByDatacenter,

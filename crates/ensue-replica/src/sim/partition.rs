@@ -235,7 +235,7 @@ impl Partition {
             (self.segment, self.segment_bytes) = (first, 0);
             self.checkpointing = Some((number, first));
             let terms: Vec<u8> = self.records.iter().flat_map(|term| term.to_le_bytes()).collect();
-            for chunk in terms.chunks(300) {
+            for chunk in terms.chunks(1_200) {
                 ops.push(DiskOp::Append { file, bytes: Bytes::copy_from_slice(chunk) });
             }
             ops.push(DiskOp::Sync { file });

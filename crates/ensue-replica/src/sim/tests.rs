@@ -1,6 +1,8 @@
 //! Groups of replicas under all faults.
 
 use super::{Plan, Report, run};
+use ensue_types::{Breaking, Rule};
+use std::panic::catch_unwind;
 
 fn plan(seed: u64) -> Plan {
     Plan {
@@ -64,4 +66,31 @@ fn what_power_failures_of_a_majority_may_have_taken_is_said_to_be() {
 fn soak() {
     let seeds: u64 = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1_000);
     run_all((1_000..1_000 + seeds).map(plan));
+}
+
+/// The first seed whose world shows that a rule is broken: by what it finds, or by what the consensus engine finds.
+fn first_seen(rule: Rule, plan: impl Fn(u64) -> Plan + std::panic::RefUnwindSafe) -> Option<u64> {
+    let _broken = Breaking::only(Some(rule));
+    (0..SEEDS_OF_A_RULE).find(|&seed| !matches!(catch_unwind(|| run(plan(seed))), Ok(Ok(_))))
+}
+
+const SEEDS_OF_A_RULE: u64 = 80;
+
+#[test]
+fn every_rule_of_replicas_is_seen_when_it_is_broken() {
+    let always = |seed| Plan { always: true, ..plan(seed) };
+    let relaxed = |seed| Plan { always: false, ..plan(seed) };
+    let seen = [
+        (Rule::OwnersAskTheOthers, first_seen(Rule::OwnersAskTheOthers, plan)),
+        (Rule::OwnersBeginWithEverything, first_seen(Rule::OwnersBeginWithEverything, plan)),
+        (
+            Rule::ReplicasSyncBeforeTheyAcknowledge,
+            first_seen(Rule::ReplicasSyncBeforeTheyAcknowledge, always),
+        ),
+        (Rule::ReplicasWithoutPowerAreSuspended, first_seen(Rule::ReplicasWithoutPowerAreSuspended, relaxed)),
+        (Rule::TakeAwayWhatIsCommitted, first_seen(Rule::TakeAwayWhatIsCommitted, plan)),
+    ];
+    for (rule, seed) in seen {
+        assert!(seed.is_some(), "{} is broken, and nothing is seen", rule.name());
+    }
 }

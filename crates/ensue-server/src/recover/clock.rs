@@ -42,6 +42,8 @@ pub enum ClockError {
     Superblock { path: PathBuf, error: LayoutError },
     #[error("{path} holds the data of several datacenters: name the folder of one, as {path}/NAME")]
     Several { path: PathBuf },
+    #[error("{path} is a replica: times of replicated partitions cannot be taken back")]
+    Replica { path: PathBuf },
     #[error("{path}: the partition did not stop cleanly: start the node, and stop it by SIGTERM, first")]
     NotClean { path: PathBuf },
     #[error("{path}: {error}")]
@@ -130,6 +132,9 @@ impl Plan {
         let fails = |error| ClockError::Machine { path: path.clone(), error };
         self.known.insert(partition);
         let files = fsck::list(&path).map_err(fails)?;
+        if fsck::is_replica(&files) {
+            return Err(ClockError::Replica { path });
+        }
         if is_unused(&files) {
             return Ok(());
         }

@@ -94,10 +94,11 @@ fn is_caught(rule: Rule, rows: &[Row]) -> bool {
 
 /// Where the command line says, or where the rule belongs.
 fn places_of(rule: Rule, options: &SimOptions) -> Vec<Place> {
-    let worlds = match (options.losing, options.losing_directories, options.wild_clocks) {
-        (true, _, _) => Worlds::Losing,
-        (_, true, _) => Worlds::LosingDirectories,
-        (_, _, true) => Worlds::WildClocks,
+    let worlds = match (options.losing, options.losing_directories, options.wild_clocks, options.replicas) {
+        (true, ..) => Worlds::Losing,
+        (_, true, ..) => Worlds::LosingDirectories,
+        (_, _, true, _) => Worlds::WildClocks,
+        (.., true) => Worlds::Replicas,
         _ => Worlds::Drawn,
     };
     let mut places = places::places(rule);
@@ -120,6 +121,7 @@ fn try_place(place: &Place, options: &SimOptions) -> Row {
         losing: place.worlds == Worlds::Losing,
         losing_directories: place.worlds == Worlds::LosingDirectories,
         wild_clocks: place.worlds == Worlds::WildClocks,
+        replicas: place.worlds == Worlds::Replicas,
         ..options.clone()
     };
     Row { place: *place, caught: first_caught(place, options) }

@@ -12,7 +12,7 @@ use crate::session::parameters::Parameters;
 use crate::statistics;
 use crate::{AppendFsync, NodeConfig};
 use ensue_protocol::{Capabilities, Protocol, SnapshotReads};
-use ensue_types::{Args, DatacenterId, Now};
+use ensue_types::{Args, DatacenterId, Now, PartitionId};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -288,6 +288,8 @@ impl Lines<'_> {
         let names: Vec<&str> = topology.others().map(|other| name(other).as_str()).collect();
         self.line("ensue_other_datacenter_names", names.join(","));
         self.line("ensue_partitions", topology.partitions);
+        let replicas = topology.replicas(topology.datacenter, PartitionId(0)).len().max(1);
+        self.line("ensue_replicas", replicas);
     }
 
     fn keyspace(&mut self) {

@@ -16,6 +16,7 @@ pub(super) enum Worlds {
     Losing,
     LosingDirectories,
     WildClocks,
+    Replicas,
 }
 
 impl fmt::Display for Worlds {
@@ -25,6 +26,7 @@ impl fmt::Display for Worlds {
             Worlds::Losing => "`--losing`",
             Worlds::LosingDirectories => "`--losing-directories`",
             Worlds::WildClocks => "`--wild-clocks`",
+            Worlds::Replicas => "`--replicas`",
         })
     }
 }
@@ -277,6 +279,19 @@ const ROWS: &[Row] = &[
         protocols: &["eiger", "pocc"],
         rules: &[Rule::MostClocksDecide, Rule::ClocksThatAgreeStopNobody, Rule::NewTimesKeepTheOrder],
     },
+    // Replicas.
+    Row {
+        worlds: Worlds::Replicas,
+        seeds: SEEDS_OF_THE_HARD,
+        protocols: &["eiger"],
+        rules: &[
+            Rule::OwnersAskTheOthers,
+            Rule::OwnersBeginWithEverything,
+            Rule::ReplicasSyncBeforeTheyAcknowledge,
+            Rule::ReplicasWithoutPowerAreSuspended,
+            Rule::TakeAwayWhatIsCommitted,
+        ],
+    },
     // Branches.
     Row {
         worlds: Worlds::Drawn,
@@ -330,6 +345,11 @@ pub(super) fn tests(rule: Rule) -> Option<&'static str> {
         Rule::ApplyOnce => "crates/ensue-node/src/partition/tests.rs",
         Rule::RememberReceivedPosition => "crates/ensue-exhaust/tests/exhaustive.rs",
         Rule::TickPastPromises => "crates/ensue-sim/src/cli/breaks/tests.rs",
+        Rule::OwnersAskTheOthers
+        | Rule::OwnersBeginWithEverything
+        | Rule::ReplicasSyncBeforeTheyAcknowledge
+        | Rule::ReplicasWithoutPowerAreSuspended
+        | Rule::TakeAwayWhatIsCommitted => "crates/ensue-replica/src/sim/tests.rs",
         _ => return None,
     })
 }
