@@ -18,7 +18,7 @@ use crate::operation::Operation;
 use crate::question::Question;
 use crate::replica::{End, Output, Outputs, answer};
 use crate::serving::Serving;
-use crate::starting::Restart;
+use crate::starting::{FIRST_JOURNAL, Restart};
 use crate::transfer::{Fetching, Step};
 use crate::trust::Trust;
 use crate::writer::{Writer, record_of};
@@ -80,9 +80,9 @@ impl Member {
     ) -> Result<Member, End> {
         let mut hard = HardState::new();
         (hard.term, hard.commit) = (base.term, base.index);
-        let mut writer = Writer::new(1, Contents::default());
+        let mut writer = Writer::new(FIRST_JOURNAL, Contents::default());
         writer.write(out, records, true, Purpose::Nothing);
-        let restart = Restart { base, hard, entries: Vec::new(), life, whole: true, journal: 1 };
+        let restart = Restart { base, hard, entries: Vec::new(), life, whole: true, journal: FIRST_JOURNAL };
         Member::new(config, restart, writer)
     }
 

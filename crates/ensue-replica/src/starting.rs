@@ -14,6 +14,8 @@ use ensue_types::Rule;
 use raft::eraftpb::{ConfState, Entry, EntryType, HardState};
 use std::collections::{BTreeMap, VecDeque};
 
+/// The number of the journal with which a member begins.
+pub(crate) const FIRST_JOURNAL: u64 = 1;
 /// A directory with this file is given up.
 const GIVEN_UP: FileName = FileName::Journal(u64::MAX);
 
@@ -120,6 +122,11 @@ impl Starting {
 
     fn read_newest(&mut self, out: &mut Outputs) -> Result<Option<Started>, End> {
         let Some(&(number, length)) = self.journals.front() else {
+            let journals = self.listed.keys().filter(|file| matches!(file, FileName::Journal(_)));
+            // Its first journal was not durable yet, and before that it acknowledges nothing: it has no directory.
+            if journals.eq([&FileName::Journal(FIRST_JOURNAL)]) {
+                return Ok(self.empty(out));
+            }
             return Err(End::Failed("no journal of this replica can be read".into()));
         };
         if length > JOURNAL_BYTES_MAX {

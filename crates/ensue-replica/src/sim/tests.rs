@@ -54,6 +54,13 @@ fn nothing_synced_is_lost_by_power_failures() {
     assert_eq!(run_all(plans).epochs, 0);
 }
 
+/// Seeds that have found something.
+#[test]
+fn seeds_that_found_something_stay_clean() {
+    // The power failed before the first journal of a new member was durable.
+    run_all([1_382].into_iter().map(plan));
+}
+
 #[test]
 fn what_power_failures_of_a_majority_may_have_taken_is_said_to_be() {
     let plans = (0..60).map(|seed| Plan { always: false, ..plan(seed) });
