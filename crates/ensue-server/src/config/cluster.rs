@@ -67,6 +67,11 @@ impl Default for Replicas {
 }
 
 impl Replicas {
+    /// The same number in all datacenters.
+    pub fn everywhere(count: u16) -> Result<Replicas, String> {
+        Replicas::parse(&[count.to_string()])
+    }
+
     pub(super) fn parse(words: &[String]) -> Result<Replicas, String> {
         let count = |word: &str| match word {
             "1" | "3" | "5" => Ok(word.as_bytes()[0].wrapping_sub(b'0').into()),

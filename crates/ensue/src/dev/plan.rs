@@ -8,7 +8,7 @@ use super::DevArgs;
 use crate::certificates::{Authority, node_names, node_stem};
 use anyhow::{Context, ensure};
 use ensue_server::admin::ADMIN_PORT_OFFSET;
-use ensue_server::config::{AuthClients, NodeLine, TlsOptions};
+use ensue_server::config::{AuthClients, NodeLine, Replicas, TlsOptions};
 use ensue_server::log::Level;
 use ensue_server::{Config, DatacenterId, Shape, Shaper, secret};
 use std::path::PathBuf;
@@ -71,9 +71,9 @@ impl Plan {
             "{} replicas of each partition need as many nodes in a datacenter: give `--nodes {0}`",
             args.replicas
         );
-        let replicas = args.replicas.to_string();
-        let (appendfsync, loglevel) = (args.appendfsync.as_str(), args.loglevel.as_str());
-        let flags = ["--appendfsync", appendfsync, "--loglevel", loglevel, "--replicas", replicas.as_str()];
+        let replicas =
+            Replicas::everywhere(args.replicas).map_err(|why| anyhow::anyhow!("--replicas: {why}"))?;
+        let flags = ["--appendfsync", args.appendfsync.as_str(), "--loglevel", args.loglevel.as_str()];
         let mut flags: Vec<String> = flags.into_iter().map(String::from).collect();
         for keyspace in
             (0..Config::default().protocols.len()).map(|number| format!("{number}={}", args.protocol))
@@ -94,6 +94,7 @@ impl Plan {
             cluster_name: "dev".into(),
             nodes: plan.node_lines(),
             partitions: args.partitions,
+            replicas,
             bind: vec!["127.0.0.1".into()],
             dir: args.dir.clone(),
             // Many nodes share what one process, or one user, may open.

@@ -63,6 +63,15 @@ fn a_keyspace_may_have_a_protocol_of_its_own() {
 }
 
 #[test]
+fn partitions_may_be_on_several_nodes() {
+    let plan = plan("--nodes 3 --replicas 3").unwrap();
+    for config in plan.configs(2) {
+        let cluster = config.cluster().unwrap();
+        assert_eq!(cluster.own_datacenter().replicas, 3);
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     for flags in [
         "--datacenters 0",
@@ -70,6 +79,7 @@ fn what_cannot_be_is_refused() {
         "--partitions 0",
         "--nodes 0",
         "--nodes 2 --replicas 3",
+        "--nodes 3 --replicas 2",
         "--delay soon",
         "--protocol x",
         "--keyspace 1=x",
