@@ -567,8 +567,10 @@ impl Member {
                 self.serving.let_go(*file, &mut self.writer, out);
             }
             records.push(self.writer.append(out, &entry, operation.as_ref()));
-            syncs |= matches!(operation, Some(Operation::Sync { .. }))
-                && Rule::ReplicasSyncBeforeTheyAcknowledge.holds();
+            // Who the members are must not be lost with the power of a majority: those of before may be gone for good.
+            let is_about_members = entry.get_entry_type() != EntryType::EntryNormal;
+            let asks = matches!(operation, Some(Operation::Sync { .. } | Operation::Epoch(_)));
+            syncs |= (is_about_members || asks) && Rule::ReplicasSyncBeforeTheyAcknowledge.holds();
             if let (Some(operation), false) = (&operation, Rule::TakeAwayWhatIsCommitted.holds()) {
                 self.execute(out, entry.index, operation);
             }
