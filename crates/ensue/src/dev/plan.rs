@@ -160,7 +160,13 @@ impl Plan {
     pub(super) fn configs(&self, datacenter: usize) -> Vec<Config> {
         let name = self.names()[datacenter].clone();
         let has_secret = !self.template.peer_unauthenticated;
+        // Nodes share a directory as long as no two of them have the same partition.
+        let dir = |node: u16| match self.args.replicas {
+            1 => self.template.dir.clone(),
+            _ => self.template.dir.join(format!("node{node}")),
+        };
         let config = |node: u16| Config {
+            dir: dir(node),
             datacenter: name.clone(),
             cluster_secret: has_secret.then(|| secret::path_of(&self.secrets(), &name)),
             node: usize::from(node),

@@ -65,10 +65,11 @@ fn a_keyspace_may_have_a_protocol_of_its_own() {
 #[test]
 fn partitions_may_be_on_several_nodes() {
     let plan = plan("--nodes 3 --replicas 3").unwrap();
-    for config in plan.configs(2) {
-        let cluster = config.cluster().unwrap();
-        assert_eq!(cluster.own_datacenter().replicas, 3);
+    let configs = plan.configs(2);
+    for config in &configs {
+        assert_eq!(config.cluster().unwrap().own_datacenter().replicas, 3);
     }
+    assert!(configs[0].dir != configs[1].dir && configs[1].dir != configs[2].dir, "each has its own files");
 }
 
 #[test]
