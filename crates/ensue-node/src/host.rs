@@ -139,11 +139,6 @@ impl Host {
         self.node.check_invariants();
     }
 
-    /// The partitions that are replicated here, and what each replica does, in words.
-    pub fn replicas(&self) -> impl Iterator<Item = (PartitionId, &'static str)> + '_ {
-        self.replicas.iter().map(|(partition, replica)| (*partition, replica.describe()))
-    }
-
     fn on_timer(&mut self, now: Now) {
         if self.node.next_timer().is_some_and(|due| due <= now.monotonic_us) {
             self.node.on_input(now, Input::Timer);

@@ -42,7 +42,7 @@ impl Beginning {
 
     pub(crate) fn on_tick(&mut self, config: &Config, out: &mut Outputs) {
         if self.ticks % HELLO_TICKS == 0 {
-            for &node in config.nodes.iter().filter(|node| **node != config.node) {
+            for node in config.others() {
                 out.send(node, &ReplicaMessage::Hello(self.hello(node)));
             }
         }
@@ -72,12 +72,11 @@ impl Beginning {
     }
 
     fn begin_with_all(&self, config: &Config) -> Option<Begun> {
-        let others = || config.nodes.iter().filter(|node| **node != config.node);
-        let is_new = |node: &u16| {
-            let hello = self.heard.get(node);
+        let is_new = |node: u16| {
+            let hello = self.heard.get(&node);
             hello.is_some_and(|hello| hello.heard == self.nonce && (hello.id.is_none() || hello.fresh))
         };
-        if !others().all(is_new) {
+        if !config.others().all(is_new) {
             return None;
         }
         let mut members = ConfState::new();

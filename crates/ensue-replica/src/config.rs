@@ -20,6 +20,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// The nodes of the other replicas.
+    pub(crate) fn others(&self) -> impl Iterator<Item = u16> + '_ {
+        self.nodes.iter().copied().filter(|node| *node != self.node)
+    }
+
     /// How long after it was asked a confirmed leader is the only one: half of what the others have promised.
     pub(crate) fn lease_us(&self) -> u64 {
         self.tuning.election_ticks as u64 * self.tuning.tick_us / 2

@@ -65,9 +65,9 @@ impl Contents {
         }
     }
 
-    /// The same of an entry that is not committed: it is carried out only if it takes nothing away.
-    pub fn apply_uncommitted(&mut self, operation: &Operation) {
-        if let Operation::Append { .. } = operation {
+    /// The directory after one more entry that is written: one that is not committed takes nothing away yet.
+    pub fn write(&mut self, operation: &Operation, is_committed: bool) {
+        if is_committed || matches!(operation, Operation::Append { .. }) {
             self.apply(operation);
         }
     }

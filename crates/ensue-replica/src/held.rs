@@ -95,10 +95,8 @@ impl Held {
     pub(crate) fn contents_at(&self, index: u64, executed: u64) -> Result<Contents, Malformed> {
         let mut contents = self.contents.clone();
         for entry in self.from(self.applied.0 + 1).take_while(|entry| entry.index <= index) {
-            match operation_of(entry)? {
-                Some(operation) if entry.index <= executed => contents.apply(&operation),
-                Some(operation) => contents.apply_uncommitted(&operation),
-                None => {}
+            if let Some(operation) = operation_of(entry)? {
+                contents.write(&operation, entry.index <= executed);
             }
         }
         Ok(contents)

@@ -94,10 +94,8 @@ impl Member {
             .contents_at(held.last(), restart.hard.commit)
             .map_err(|_| End::Failed("an entry cannot be read".into()))?;
         let mut writer = Writer::new(restart.journal, written);
-        let (life, boot_id, whole) = (restart.life, config.boot_id, restart.whole);
-        let start = Record::Start { life, boot_id, whole };
-        let records =
-            vec![Record::Base(Box::new(restart.base.clone())), start, Record::Hard(restart.hard.clone())];
+        let (life, whole) = (restart.life, restart.whole);
+        let records = opening(config, restart.base.clone(), (life, whole), restart.hard.clone());
         // A journal that was cut still has what was lost: a new one begins.
         let records = with_entries(records, &held, restart.hard.commit).map_err(unreadable)?;
         writer.begin_journal(out, records);
@@ -129,10 +127,6 @@ impl Member {
         };
         draw_timeout(config, &mut member.raw);
         Ok(member)
-    }
-
-    pub(crate) fn leader(&self) -> Option<u16> {
-        Some(self.raw.raft.leader_id).filter(|&id| id != 0).map(node_of)
     }
 
     pub(crate) fn has_partition(&self) -> bool {
@@ -290,7 +284,7 @@ impl Member {
     }
 
     fn greet(&self, config: &Config, out: &mut Outputs) {
-        for &node in config.nodes.iter().filter(|node| **node != config.node) {
+        for node in config.others() {
             out.send(node, &ReplicaMessage::Hello(self.hello(node)));
         }
     }
@@ -616,14 +610,9 @@ impl Member {
         let (index, term) = held.applied;
         let base =
             Base { id: self.id, index, term, members: held.members.clone(), contents: held.contents.clone() };
-        let (life, whole) = (self.trust.life(), self.trust.is_whole());
         let mut hard = held.hard.clone();
         hard.commit = hard.commit.max(index);
-        let records = vec![
-            Record::Base(Box::new(base)),
-            Record::Start { life, boot_id: config.boot_id, whole },
-            Record::Hard(hard),
-        ];
+        let records = opening(config, base, (self.trust.life(), self.trust.is_whole()), hard);
         let records = with_entries(records, held, self.executed).map_err(unreadable)?;
         self.writer.begin_journal(out, records);
         Ok(())
@@ -731,12 +720,7 @@ impl Member {
         let mut hard = self.raw.raft.hard_state();
         hard.commit = hard.commit.max(index);
         let base = Base { id: self.id, index, term, members: members.clone(), contents: contents.clone() };
-        let (life, whole) = (self.trust.life(), self.trust.is_whole());
-        let records = vec![
-            Record::Base(Box::new(base)),
-            Record::Start { life, boot_id: config.boot_id, whole },
-            Record::Hard(hard.clone()),
-        ];
+        let records = opening(config, base, (self.trust.life(), self.trust.is_whole()), hard.clone());
         self.writer.take_over(out, records, &contents, number);
         self.executed = index;
         let held = self.raw.mut_store();
@@ -759,16 +743,20 @@ fn unreadable(_: Malformed) -> End {
     End::Failed("an entry of the replicated log cannot be read".into())
 }
 
+/// What a journal begins with.
+fn opening(config: &Config, base: Base, (life, whole): (u32, bool), hard: HardState) -> Vec<Record> {
+    let start = Record::Start { life, boot_id: config.boot_id, whole };
+    vec![Record::Base(Box::new(base)), start, Record::Hard(hard)]
+}
+
 /// With the entries that are held after the last applied one, of which those up to `executed` are carried out.
 fn with_entries(mut records: Vec<Record>, held: &Held, executed: u64) -> Result<Vec<Record>, Malformed> {
     let mut contents = held.contents.clone();
     for entry in held.from(held.applied.0 + 1) {
         let operation = operation_of(entry)?;
         records.push(record_of(entry, operation.as_ref(), &contents));
-        match operation {
-            Some(operation) if entry.index <= executed => contents.apply(&operation),
-            Some(operation) => contents.apply_uncommitted(&operation),
-            None => {}
+        if let Some(operation) = operation {
+            contents.write(&operation, entry.index <= executed);
         }
     }
     Ok(records)

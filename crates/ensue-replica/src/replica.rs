@@ -203,14 +203,6 @@ impl Replica {
         }
     }
 
-    /// The node that leads, as far as this replica knows.
-    pub fn leader(&self) -> Option<u16> {
-        match &self.stage {
-            Stage::Member(member) => member.leader(),
-            _ => None,
-        }
-    }
-
     /// Whether nothing more comes of it.
     pub fn is_stopped(&self) -> bool {
         matches!(self.stage, Stage::Stopped)

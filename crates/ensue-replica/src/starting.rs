@@ -182,10 +182,7 @@ impl Starting {
         let mut contents = restart.base.contents.clone();
         for entry in &restart.entries {
             let Some(operation) = operation_of(entry).map_err(unreadable)? else { continue };
-            match entry.index <= restart.hard.commit {
-                true => contents.apply(&operation),
-                false => contents.apply_uncommitted(&operation),
-            }
+            contents.write(&operation, entry.index <= restart.hard.commit);
         }
         self.reconcile(out, &contents)?;
         let journals = self.listed.keys().filter_map(|file| match file {

@@ -69,8 +69,8 @@ impl Trust {
         if self.whole {
             return;
         }
-        let others = || config.nodes.iter().filter(|other| **other != config.node);
-        let fresh = |other: &u16| self.heard.get(other).filter(|hello| hello.heard == self.nonce);
+        let others = || config.others();
+        let fresh = |other: u16| self.heard.get(&other).filter(|hello| hello.heard == self.nonce);
         let all = others().all(|other| fresh(other).is_some());
         let ends = others().filter_map(fresh).filter(|hello| hello.votes).map(|hello| hello.last);
         let ends = ends.chain([own]);
