@@ -75,10 +75,7 @@ pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelo
         let are_cores = matches!((from, to), (Address::Core { .. }, Address::Core { .. }));
         return if are_cores { Ok(()) } else { Err(NotTheirs::From(Place(*from))) };
     }
-    if matches!(message, Message::Replica { .. } | Message::Leads { .. }) {
-        let (Message::Replica { partition, .. } | Message::Leads { partition, .. }) = message else {
-            return Ok(());
-        };
+    if let Message::Replica { partition, .. } | Message::Leads { partition, .. } = message {
         let is_theirs = topology.replicas(peer.datacenter, *partition).contains(&peer.core);
         let are_cores = matches!((from, to), (Address::Core { .. }, Address::Core { .. }));
         let is_within = peer.datacenter == own || matches!(message, Message::Leads { .. });

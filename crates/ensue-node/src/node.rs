@@ -248,21 +248,24 @@ impl Node {
         }
         let mut released = Vec::new();
         gather_from(id, partition, &mut self.outputs, &mut released);
-        self.release(id, released);
+        self.release(released);
     }
 
-    /// What a partition says goes its way, once it may.
-    fn release(&mut self, id: PartitionId, released: Vec<Envelope>) {
-        let Some(gate) = self.gates.get_mut(&id) else {
-            return released.into_iter().for_each(|envelope| self.route(envelope));
-        };
-        released.into_iter().for_each(|envelope| gate.hold(envelope));
-        let free: Vec<Envelope> = std::iter::from_fn(|| gate.next()).collect();
-        let question = gate.next_question();
-        free.into_iter().for_each(|envelope| self.route(envelope));
-        if let Some(number) = question {
-            self.outputs.push_back(Output::Confirm { partition: id, number });
+    /// What partitions say goes its way, once it may.
+    fn release(&mut self, released: Vec<(PartitionId, Envelope)>) {
+        for (id, envelope) in released {
+            match self.gates.get_mut(&id) {
+                Some(gate) => gate.hold(envelope),
+                None => self.route(envelope),
+            }
         }
+        let mut free = Vec::new();
+        for (&partition, gate) in &mut self.gates {
+            free.extend(std::iter::from_fn(|| gate.next()));
+            let question = gate.next_question();
+            self.outputs.extend(question.map(|number| Output::Confirm { partition, number }));
+        }
+        free.into_iter().for_each(|envelope| self.route(envelope));
     }
 
     /// Collects what sessions and partitions have said.
@@ -270,13 +273,9 @@ impl Node {
         self.gather_from_sessions();
         let mut released = Vec::new();
         for (&id, partition) in &mut self.partitions {
-            let mut of_one = Vec::new();
-            gather_from(id, partition, &mut self.outputs, &mut of_one);
-            if !of_one.is_empty() || self.gates.contains_key(&id) {
-                released.push((id, of_one));
-            }
+            gather_from(id, partition, &mut self.outputs, &mut released);
         }
-        released.into_iter().for_each(|(id, released)| self.release(id, released));
+        self.release(released);
         self.finish_stopping();
     }
 
@@ -337,8 +336,7 @@ impl Node {
 
     fn on_link_up(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) {
         self.linked.insert(CoreName { datacenter, core });
-        let topology = self.config.topology.clone();
-        let placement = self.sessions.placement().clone();
+        let (topology, placement) = (self.config.topology.clone(), self.sessions.placement().clone());
         let owns = |partition: PartitionId| placement.owner(&topology, datacenter, partition) == core;
         if datacenter == topology.datacenter {
             self.sessions.on_link_up(core);
@@ -349,8 +347,7 @@ impl Node {
 
     fn on_link_down(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) {
         self.linked.remove(&CoreName { datacenter, core });
-        let topology = self.config.topology.clone();
-        let placement = self.sessions.placement().clone();
+        let (topology, placement) = (self.config.topology.clone(), self.sessions.placement().clone());
         let owns = |partition: PartitionId| placement.owner(&topology, datacenter, partition) == core;
         self.partitions
             .values_mut()
@@ -376,10 +373,9 @@ impl Node {
         self.gates.insert(id, Gate::default());
         let own = CoreName { datacenter: self.config.topology.datacenter, core: self.config.core };
         self.on_owner(now, own, id, term);
-        for CoreName { datacenter, core } in self.linked.clone() {
-            let topology = self.config.topology.clone();
-            let placement = self.sessions.placement().clone();
-            let owns = |partition: PartitionId| placement.owner(&topology, datacenter, partition) == core;
+        let (topology, placement) = (&self.config.topology, self.sessions.placement());
+        for &CoreName { datacenter, core } in &self.linked {
+            let owns = |partition: PartitionId| placement.owner(topology, datacenter, partition) == core;
             if let Some(partition) = self.partitions.get_mut(&id) {
                 partition.on_link_up(now, datacenter, &owns);
             }
@@ -450,9 +446,9 @@ fn gather_from(
     id: PartitionId,
     partition: &mut Partition,
     outputs: &mut VecDeque<Output>,
-    released: &mut Vec<Envelope>,
+    released: &mut Vec<(PartitionId, Envelope)>,
 ) {
     outputs.extend(partition.cx.disk_ops.drain(..).map(|op| Output::Disk { partition: id, op }));
     outputs.extend(partition.cx.traces.drain(..).map(Output::Trace));
-    released.extend(std::iter::from_fn(|| partition.cx.outbox.next()));
+    released.extend(std::iter::from_fn(|| partition.cx.outbox.next()).map(|envelope| (id, envelope)));
 }

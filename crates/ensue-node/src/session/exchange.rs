@@ -116,16 +116,20 @@ impl Exchange {
 
     /// What was asked of somebody will not be answered.
     pub(super) fn on_lost(self, cx: &mut Cx<'_>, lost: Lost) -> Step<Exchange> {
-        if let (Exchange::Admin(_), Lost::Core(core)) = (&self, lost) {
-            let Exchange::Admin(query) = self else { return Step::Ready };
-            return query.on_link_down(cx, core).map(Exchange::from);
-        }
+        let exchange = match (self, lost) {
+            (Exchange::Admin(query), Lost::Core(core)) => {
+                return query.on_link_down(cx, core).map(Exchange::from);
+            }
+            (exchange, _) => exchange,
+        };
         let is_lost = |partition: &PartitionId| match lost {
             Lost::Core(core) => cx.core.owner(*partition) == core,
             Lost::Partition(moved) => *partition == moved,
         };
-        let Some(partition) = self.needed().into_iter().find(is_lost) else { return Step::Waits(self) };
-        self.withdraw(cx);
+        let Some(partition) = exchange.needed().into_iter().find(is_lost) else {
+            return Step::Waits(exchange);
+        };
+        exchange.withdraw(cx);
         Step::Failed(cx.no_answer(partition, Reason::LinkDown))
     }
 
