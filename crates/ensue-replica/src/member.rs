@@ -523,8 +523,12 @@ impl Member {
         change.merge_from_bytes(&entry.data).map_err(|_| unreadable(Malformed))?;
         let members = self.raw.apply_conf_change(&change).map_err(engine_failed)?;
         self.raw.mut_store().members = members.clone();
-        let record = Record::Members { index: entry.index, members };
-        self.writer.write(out, vec![record], false, Purpose::Nothing);
+        // That this is committed must not be lost with the power of all who know it: the members of before would be
+        // asked for, and may be gone.
+        let mut hard = self.raw.raft.hard_state();
+        hard.commit = hard.commit.max(entry.index);
+        let records = vec![Record::Members { index: entry.index, members }, Record::Hard(hard)];
+        self.writer.write(out, records, true, Purpose::Nothing);
         Ok(())
     }
 
