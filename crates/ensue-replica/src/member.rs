@@ -203,6 +203,12 @@ impl Member {
                 self.trust.on_resume(life, index);
             }
             ReplicaMessage::Admit { .. } => {}
+            // Had it taken part under a later leader, who knows this name, it would have that leader's term.
+            ReplicaMessage::Stranger { id, term } => {
+                if id == self.id && term >= self.raw.raft.term && self.leading.is_none() {
+                    return Err(End::GivenUp);
+                }
+            }
             ReplicaMessage::Fetch { index, file, offset, length } => {
                 if !self.serving.on_fetch(out, node, index, file, offset, length) {
                     out.send(node, &ReplicaMessage::Gone { index });
@@ -299,6 +305,12 @@ impl Member {
             members::admit(&mut self.raw, leading, out, node, hello.nonce);
             return Ok(());
         };
+        if leading.is_current() && self.raw.raft.prs().get(id).is_none() {
+            // It was admitted twice, and took the first name; or its first admission was lost.
+            let term = leading.term();
+            out.send(node, &ReplicaMessage::Stranger { id, term });
+            return Ok(());
+        }
         if leading.is_new_life(id, hello.life) {
             // It may have less than it acknowledged in an earlier life.
             if let Some(progress) = self.raw.raft.mut_prs().get_mut(id) {

@@ -64,6 +64,11 @@ pub(crate) enum ReplicaMessage {
     Gone {
         index: u64,
     },
+    /// The group has no member by this name, says who leads it in this term.
+    Stranger {
+        id: u64,
+        term: u64,
+    },
 }
 
 impl ReplicaMessage {
@@ -115,6 +120,11 @@ impl ReplicaMessage {
                 out.put_u8(6);
                 out.put_u64_le(*index);
             }
+            ReplicaMessage::Stranger { id, term } => {
+                out.put_u8(7);
+                out.put_u64_le(*id);
+                out.put_u64_le(*term);
+            }
         }
         Bytes::from(out)
     }
@@ -149,6 +159,7 @@ impl ReplicaMessage {
                 bytes: fields.bytes()?,
             },
             6 => ReplicaMessage::Gone { index: fields.u64()? },
+            7 => ReplicaMessage::Stranger { id: fields.u64()?, term: fields.u64()? },
             _ => return Err(Malformed),
         };
         fields.end()?;
@@ -287,6 +298,7 @@ mod tests {
             ReplicaMessage::Fetch { index: 4, file, offset: 3, length: 100 },
             ReplicaMessage::Chunk { index: 4, file, offset: 3, bytes: Bytes::from_static(b"abc") },
             ReplicaMessage::Gone { index: 4 },
+            ReplicaMessage::Stranger { id: 65_537, term: 4 },
         ]
     }
 
