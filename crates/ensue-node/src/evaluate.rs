@@ -120,7 +120,8 @@ pub struct Evaluation<'a> {
 impl<'a> Evaluation<'a> {
     /// Reads at a logical time, past or present, what the view shows.
     pub fn reading(keyspace: &'a mut Keyspace, at: LogicalTime, view: View<'a>) -> Evaluation<'a> {
-        Evaluation { keyspace, at, view, writer: None, observed: Observed::default(), seed: at.0 }
+        let observed = Observed::after(keyspace.flush_seen(view));
+        Evaluation { keyspace, at, view, writer: None, observed, seed: at.0 }
     }
 
     /// A command has ended: what it looked at is what the next one, or its caller, goes on from.
@@ -134,13 +135,14 @@ impl<'a> Evaluation<'a> {
     /// Reads and writes at the writer's time, which is the present. The view is no past time; whatever it is, the
     /// write's own earlier effects are seen.
     pub fn writing(keyspace: &'a mut Keyspace, writer: &'a mut Writer, view: View<'a>) -> Evaluation<'a> {
+        let view = view.of_writer(writer.write.stamp);
         Evaluation {
+            observed: Observed::after(keyspace.flush_seen(view)),
             keyspace,
             at: writer.write.at,
-            view: view.of_writer(writer.write.stamp),
+            view,
             seed: writer.write.at.0,
             writer: Some(writer),
-            observed: Observed::default(),
         }
     }
 
@@ -399,6 +401,7 @@ impl<'a> Evaluation<'a> {
     /// Makes a row ready for a write: if its deadline has passed, its old columns are deleted in the same step, and
     /// so is a deadline that outlived its columns. Every write command calls this before its first change.
     pub fn begin_write(&mut self, key: &Bytes) -> Result<(), Halt> {
+        self.keyspace.expect_write(key);
         let Some((columns, view)) = self.expired_columns(key) else { return Ok(()) };
         self.remove_columns(key, columns, view)
     }

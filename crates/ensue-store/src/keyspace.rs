@@ -24,6 +24,7 @@ use ensue_types::{
 use filled::Filled;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use hidden::LastFlush;
 use slots::Slot;
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::BuildHasher;
@@ -36,6 +37,7 @@ mod awaited;
 mod expiry;
 mod filled;
 mod forget;
+mod hidden;
 mod slots;
 mod spent;
 pub mod undo;
@@ -59,6 +61,7 @@ pub struct Keyspace {
     /// Flushes that not every reader sees yet, and the highest of the others.
     flushes: Vec<Write>,
     flushed_settled: Stamp,
+    last_flush: LastFlush,
     /// What every reader must see: what was settled by.
     floor: TimeVector,
     /// The locations with unsettled versions. A row that has any never leaves its slot.
@@ -345,6 +348,10 @@ impl Keyspace {
     /// Merges an effect that every reader sees: of the settled state in a checkpoint.
     fn restore(&mut self, change: &RowEffect, previous: Option<&Previous>, write: &Write) -> Outcome {
         let (_, hidden) = self.late_put(change, write, false);
+        // It may have been kept as it was before the flush.
+        let hides = self.last_flush().filter(|flush| hidden.is_some() && flush.at > write.at);
+        let later = hides.map(|flush| Write { at: flush.at, ..write.clone() });
+        let write = later.as_ref().unwrap_or(write);
         let change = hidden.as_ref().unwrap_or(change);
         let handlers = self.handlers.clone();
         let siblings = siblings_of(handlers.as_deref(), &change.key, &change.column, previous);
@@ -411,16 +418,18 @@ impl Keyspace {
             return;
         }
         // Even one that hides nothing any more: the additions that it deletes by name are not discarded without it.
-        if self.keeps_versions {
-            self.flushes.push(flush.clone());
+        match self.keeps_versions {
+            true => self.flushes.push(flush.clone()),
+            false => self.note_flush(flush),
         }
         if flush.stamp <= self.flushed() {
             return;
         }
         self.flushed = self.flushed.max(flush.stamp);
         self.absent_since = self.absent_since.max(flush.at);
-        for slot in 0..self.slots.len() {
-            self.flush_slot(slot as u32, flush);
+        match self.keeps_versions {
+            true => (0..self.slots.len()).for_each(|slot| self.flush_slot(slot as u32, flush)),
+            false => self.hide_rows(flush),
         }
     }
 
@@ -438,14 +447,14 @@ impl Keyspace {
     /// Folds what is settled at not more than `budget` locations, the longest unsettled first; returns how many
     /// versions are left. From now on nobody may look at the rows who does not see all that is settled.
     pub fn settle(&mut self, settled: &dyn Visibility, budget: usize) -> usize {
-        let flushed = &mut self.flushed_settled;
-        self.flushes.retain(|flush| {
-            let settles = settled.is_visible(&flush.source(), flush.at);
-            if settles {
-                *flushed = flush.stamp.max(*flushed);
+        for flush in std::mem::take(&mut self.flushes) {
+            if settled.is_visible(&flush.source(), flush.at) {
+                self.flushed_settled = self.flushed_settled.max(flush.stamp);
+                self.note_flush(&flush);
+            } else {
+                self.flushes.push(flush);
             }
-            !settles
-        });
+        }
         for _ in 0..budget.min(self.unsettled.len()) {
             let Some((slot, column)) = self.unsettled.pop_front() else { break };
             let row = self.slots[slot as usize].whole_mut().expect("a row with versions stays");
@@ -477,7 +486,9 @@ impl Keyspace {
         let bytes: u64 = counted().map(|counted| counted.bytes).sum();
         let keys: u64 = self.whole_rows().map(|row| slots::row_bytes(row.key())).sum();
         assert_eq!(self.bytes(), bytes + keys + self.compact_bytes(), "bytes are counted wrong");
-        assert_eq!(self.rows().count(), self.rows_count(), "a row is not found, or is found twice");
+        let hidden = self.slots.iter().filter(|slot| matches!(slot, Slot::Hidden(_))).count();
+        assert_eq!(self.last_flush.rows, hidden, "hidden rows are counted wrong");
+        assert_eq!(self.rows().count() + hidden, self.rows_count(), "a row is not found, or is found twice");
         self.watches.check_invariants();
     }
 
@@ -696,12 +707,17 @@ impl Keyspace {
 
     fn flush_slot(&mut self, slot: u32, flush: &Write) {
         match &self.slots[slot as usize] {
-            Slot::Free => return,
+            Slot::Free | Slot::Hidden(_) => return,
             Slot::Compact(row) if row.stamp() >= flush.stamp => return,
             _ => {}
         }
+        let history = self.is_marked(self.key_at(slot));
+        self.flush_row(slot, flush, history);
+    }
+
+    /// Flushes a row column by column. `history`: its past states are kept.
+    fn flush_row(&mut self, slot: u32, flush: &Write, history: bool) {
         let key = self.whole(slot).key().clone();
-        let history = self.is_marked(&key);
         let row = self.slots[slot as usize].whole().expect("made whole above");
         let handlers = self.handlers.clone();
         let oldest = |state: &State| {

@@ -217,6 +217,11 @@ impl<'a> Settled<'a> {
         writes.map(|(stamp, operation)| Source { operation, stamp, dependencies: None })
     }
 
+    /// Whether nothing but a value with a stamp below this one is here.
+    pub(crate) fn is_value_below(&self, stamp: Stamp) -> bool {
+        self.only_value().is_some_and(|(own, _)| own < stamp)
+    }
+
     pub fn is_counter(&self) -> bool {
         self.added.is_some()
     }

@@ -233,6 +233,8 @@ rules! {
     TakeAwayWhatIsCommitted,
 
     // Values.
+    /// Who reads below a flush that not every datacenter knows of has seen it.
+    FlushesAreSeen,
     /// Equal times are ordered by datacenter, then partition, the same everywhere (trap 26).
     TiesByDatacenter,
     /// A counter's epoch ends with the delete that covers it.

@@ -33,6 +33,12 @@ pub struct Observed {
 }
 
 impl Observed {
+    /// Nothing yet, but for a flush that not every datacenter knows of: what will not be found may be gone by it.
+    pub(super) fn after(flush: Option<Source>) -> Observed {
+        let sources = flush.filter(|_| Rule::FlushesAreSeen.holds()).into_iter().collect();
+        Observed { sources, ..Observed::default() }
+    }
+
     pub(super) fn record(&mut self, shown: &Shown<'_>) {
         self.valid_since(shown.since);
         self.stale |= shown.stale;

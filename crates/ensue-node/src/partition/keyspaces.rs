@@ -25,12 +25,13 @@ use crate::partition::order::RowOrder;
 use crate::partition::others::Others;
 use crate::partition::work::Work;
 use accesses::{Accesses, Policy};
+use bytes::Bytes;
 use called::ScriptCalls;
 use conflicts::ConflictLog;
 use contexts::Contexts;
 use ensue_script::Scripts;
 use ensue_store::keyspace::{Keyspace, Written};
-use ensue_types::{KeyspaceId, PartitionId, limits};
+use ensue_types::{KeyspaceId, PartitionId, Stamp, limits};
 use snapshot::ReadCounts;
 use std::sync::Arc;
 use times::ForgettingPass;
@@ -128,6 +129,18 @@ impl Keyspaces {
     /// The rows of a keyspace, if there is one of this number.
     pub(in crate::partition) fn rows(&self, keyspace: KeyspaceId) -> Option<&Keyspace> {
         self.keyspaces.get(usize::from(keyspace.0))
+    }
+
+    /// Nothing older than a flush can arrive: gives back some of what it hides. Answers whether there may be more.
+    pub(in crate::partition) fn sweep_hidden(
+        &mut self,
+        keyspace: KeyspaceId,
+        flush: Stamp,
+        budget: usize,
+    ) -> bool {
+        let order = &self.order;
+        let is_busy = |key: &[u8]| !order.is_idle() && order.is_busy(keyspace, &Bytes::copy_from_slice(key));
+        self.keyspaces[usize::from(keyspace.0)].sweep_hidden(flush, budget, &is_busy)
     }
 
     /// Whether the scripts were forgotten since this was last asked: the sessions of this core have yet to learn it.

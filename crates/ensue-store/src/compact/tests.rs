@@ -2,9 +2,9 @@
 //! whole: nothing tells them apart.
 
 use super::{RowRef, VALUE_MAX};
-use crate::cell::Write;
+use crate::cell::{Cell, Write};
 use crate::image;
-use crate::keyspace::Keyspace;
+use crate::keyspace::{Keyspace, Spent};
 use crate::packed;
 use crate::row::Kind;
 use crate::view::View;
@@ -14,6 +14,7 @@ use ensue_types::{
     LogicalTime, OperationId, PartitionId, Position, RowEffect, Seen, SeenSum, Stamp, Vector,
 };
 use proptest::prelude::*;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What happens to the keyspace.
@@ -64,10 +65,10 @@ fn keyspace(keeps_versions: bool, keeps_whole: bool) -> Keyspace {
 /// Writes a keyspace into a checkpoint's items and reads them into a new one, as a restart does.
 fn restarted(from: &Keyspace, keeps_whole: bool, at: LogicalTime) -> Keyspace {
     let mut items = Vec::new();
-    for flush in from.flushes() {
+    for flush in from.flushes().iter().chain(from.last_flush()) {
         items.push((image::FLUSH, image::flush_item(KeyspaceId(1), flush)));
     }
-    for row in from.rows().map(RowRef::whole) {
+    for row in from.rows_from(0, usize::MAX).0.map(RowRef::whole) {
         for (column, cell) in row.all_cells() {
             items.extend(image::column_items(KeyspaceId(1), row.key(), &column, &cell));
         }
@@ -137,6 +138,7 @@ impl Pair {
                 };
                 let change = RowEffect { key: key(named), column, effect };
                 self.both(|rows| rows.previous(&change.key, &change.column))?;
+                self.compact.expect_write(&change.key);
                 self.both(|rows| rows.seen(&change.key, &change.column, View::Newest))?;
                 self.both(|rows| rows.observed(&change.key, &change.column, View::Newest))?;
                 let by = write.stamp.datacenter;
@@ -156,7 +158,8 @@ impl Pair {
                 self.both(|rows| rows.forget_dependencies(&|one, _, _| one.position.0 % 3 > 0, 1_000))?;
             }
             Step::Collect => {
-                for spent in self.both(Keyspace::take_spent)? {
+                self.compact.expect_all_writes();
+                for spent in self.both(spent_in_order)? {
                     self.both(|rows| rows.collect(&spent))?;
                 }
                 for expiry in self.both(Keyspace::take_expiries)? {
@@ -172,18 +175,55 @@ impl Pair {
         Ok(())
     }
 
+    /// Compares all that is known, as it is and as it would be if what a flush hides were written to.
     fn check(&mut self) -> Result<(), TestCaseError> {
         self.compact.check_invariants();
         self.whole.check_invariants();
+        let hides = self.compact.clone();
+        self.check_shown()?;
+        self.compact.expect_all_writes();
+        self.compact.check_invariants();
+        self.check_known()?;
+        self.compact = hides;
+        Ok(())
+    }
+
+    /// What readers may see.
+    fn check_shown(&mut self) -> Result<(), TestCaseError> {
+        let last = |rows: &mut Keyspace| rows.last_flush().map(|flush| flush.stamp);
+        self.both(last)?;
+        for number in 0..5 {
+            let shown = |rows: &mut Keyspace| {
+                let row = rows.row(&key(number)).map(RowRef::whole)?;
+                let live = row.all_cells().filter(|(_, cell)| cell.state().is_live());
+                let live: Vec<String> = live.map(|(column, cell)| format!("{column:?} {cell:?}")).collect();
+                (!live.is_empty()).then_some(live)
+            };
+            self.both(shown)?;
+        }
+        Ok(())
+    }
+
+    fn check_known(&mut self) -> Result<(), TestCaseError> {
         self.both(|rows| (rows.cells(), rows.versions(), rows.rows_count(), rows.absent_since()))?;
         self.both(|rows| (rows.bounds(), rows.dependency_bytes()))?;
         let at = LogicalTime(self.time / 2);
         for number in 0..5 {
-            // All that is known of it, to the last field.
+            // All that is known of it, to the last field; of what is not there, since when it is not if it has come
+            // after the last flush.
             self.both(|rows| {
                 let row = rows.row(&key(number))?.whole();
-                let cells: Vec<_> = row.all_cells().collect();
-                Some(format!("{:?} {:?} {} {cells:?}", row.key(), row.since(), row.unsettled()))
+                let since = |since: LogicalTime| since.max(rows.absent_since());
+                let known = |(column, cell): (Cow<'_, Column>, Cow<'_, Cell>)| match cell.state().is_live() {
+                    true => format!("{column:?} {cell:?}"),
+                    false => {
+                        let own = format!("since: {:?}", cell.since());
+                        let known = format!("{cell:?}").replacen(&own, "", 1);
+                        format!("{column:?} {:?} {known}", since(cell.since()))
+                    }
+                };
+                let cells: Vec<String> = row.all_cells().map(known).collect();
+                Some(format!("{:?} {:?} {} {cells:?}", row.key(), since(row.since()), row.unsettled()))
             })?;
             for view in [
                 View::Newest,
@@ -209,6 +249,13 @@ impl Pair {
         }
         Ok(())
     }
+}
+
+/// What a flush hid is noted when it is written to.
+fn spent_in_order(rows: &mut Keyspace) -> Vec<Spent> {
+    let mut spent = rows.take_spent();
+    spent.sort_by_key(|spent| format!("{spent:?}"));
+    spent
 }
 
 fn count_packed(rows: &Keyspace) -> usize {

@@ -8,7 +8,7 @@ use crate::compact::{Compact, RowRef, plain_value};
 use crate::packed::{Merged, Packed};
 use crate::row::Row;
 use bytes::Bytes;
-use ensue_types::{Column, Effect, RowEffect};
+use ensue_types::{Column, Effect, LogicalTime, RowEffect, Stamp};
 use std::num::NonZeroUsize;
 
 /// Bytes counted for a compact row beside its key and its value, roughly: its header, its slot, what finds it, and the
@@ -26,12 +26,67 @@ pub(super) enum Slot {
     Compact(Compact),
     Packed(Packed),
     Whole(Box<Row>),
+    /// By a flush: it shows nothing.
+    Hidden(Hidden),
+}
+
+/// A row that a flush hides, as it was before.
+#[derive(Clone, Debug)]
+pub(super) enum Hidden {
+    Text(Compact),
+    Columns(Packed),
+}
+
+// There are as many slots as rows.
+const _: () = assert!(size_of::<Slot>() == 24);
+
+impl Hidden {
+    fn row(&self) -> RowRef<'_> {
+        match self {
+            Hidden::Text(row) => RowRef::Compact(row),
+            Hidden::Columns(row) => RowRef::Packed(row),
+        }
+    }
+
+    pub(super) fn key(&self) -> &[u8] {
+        self.row().key()
+    }
+
+    pub(super) fn since(&self) -> LogicalTime {
+        self.row().since()
+    }
+
+    /// The highest stamp of its values.
+    pub(super) fn newest(&self) -> Stamp {
+        match self {
+            Hidden::Text(row) => row.stamp(),
+            Hidden::Columns(row) => {
+                let values = row.settled().filter_map(|settled| settled.only_value());
+                values.map(|(stamp, _)| stamp).max().unwrap_or_default()
+            }
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Hidden::Text(row) => compact_bytes(row),
+            Hidden::Columns(row) => packed_bytes(row),
+        }
+    }
+
+    pub(super) fn columns_count(&self) -> u64 {
+        match self {
+            Hidden::Text(_) => 1,
+            Hidden::Columns(row) => row.count() as u64,
+        }
+    }
 }
 
 impl Slot {
+    /// What it shows, or may show.
     fn row(&self) -> Option<RowRef<'_>> {
         match self {
-            Slot::Free => None,
+            Slot::Free | Slot::Hidden(_) => None,
             Slot::Compact(row) => Some(RowRef::Compact(row)),
             Slot::Packed(row) => Some(RowRef::Packed(row)),
             Slot::Whole(row) => Some(RowRef::Whole(row)),
@@ -52,12 +107,20 @@ impl Slot {
         }
     }
 
-    fn key(&self) -> &[u8] {
-        self.row().map_or(&[], RowRef::key)
+    /// The same, hidden or not.
+    fn any_row(&self) -> Option<RowRef<'_>> {
+        match self {
+            Slot::Hidden(hidden) => Some(hidden.row()),
+            slot => slot.row(),
+        }
+    }
+
+    pub(super) fn key(&self) -> &[u8] {
+        self.any_row().map_or(&[], RowRef::key)
     }
 
     fn is_of(&self, key: &[u8]) -> bool {
-        self.row().is_some_and(|row| row.key() == key)
+        self.any_row().is_some_and(|row| row.key() == key)
     }
 }
 
@@ -102,7 +165,7 @@ impl Keyspace {
         Some(found)
     }
 
-    /// Rows, live and dead.
+    /// Rows, live and dead, but for those that a flush hides.
     pub fn rows(&self) -> impl Iterator<Item = RowRef<'_>> {
         self.slots.iter().filter_map(Slot::row)
     }
@@ -123,10 +186,11 @@ impl Keyspace {
         self.table.len()
     }
 
-    /// Rows from a slot on, at most `count` slots, and the slot to go on from; nothing when the end was reached.
+    /// Rows from a slot on, hidden ones too, at most `count` slots, and the slot to go on from; nothing when the end
+    /// was reached.
     pub fn rows_from(&self, slot: usize, count: usize) -> (impl Iterator<Item = RowRef<'_>>, Option<usize>) {
         let end = self.slots.len().min(slot.saturating_add(count));
-        let rows = self.slots[slot.min(end)..end].iter().filter_map(Slot::row);
+        let rows = self.slots[slot.min(end)..end].iter().filter_map(Slot::any_row);
         (rows, (end < self.slots.len()).then_some(end))
     }
 
@@ -177,6 +241,7 @@ impl Keyspace {
         let compact = self.slots.iter().filter_map(|slot| match slot {
             Slot::Compact(row) => Some(compact_bytes(row)),
             Slot::Packed(row) => Some(packed_bytes(row)),
+            Slot::Hidden(hidden) => Some(hidden.bytes()),
             Slot::Free | Slot::Whole(_) => None,
         });
         compact.sum()
@@ -235,6 +300,7 @@ impl Keyspace {
 
     /// A row with cells, as it is or made so.
     pub(super) fn whole(&mut self, slot: u32) -> &mut Row {
+        self.unhide(slot);
         let there = &mut self.slots[slot as usize];
         let (row, bytes) = match std::mem::replace(there, Slot::Free) {
             Slot::Compact(row) => {
@@ -246,7 +312,9 @@ impl Keyspace {
                 *there = Slot::Whole(row);
                 return there.whole_mut().expect("just put there");
             }
-            Slot::Free => unreachable!("table points at filled slots"),
+            Slot::Free | Slot::Hidden(_) => {
+                unreachable!("the table points at filled slots")
+            }
         };
         self.bytes = self.bytes + whole_bytes(&row) - bytes;
         *there = Slot::Whole(Box::new(row.with_columns_max(self.columns_max)));
@@ -300,7 +368,7 @@ impl Keyspace {
         self.bytes += match &row {
             Slot::Compact(row) => compact_bytes(row),
             Slot::Packed(row) => packed_bytes(row),
-            Slot::Free | Slot::Whole(_) => 0,
+            Slot::Free | Slot::Whole(_) | Slot::Hidden(_) => 0,
         };
         self.cells += 1;
         self.insert(row);

@@ -27,7 +27,8 @@ pub struct Kept {
 
 impl Keyspace {
     /// A location as it is, before it changes.
-    pub fn keep(&self, key: &Bytes, column: &Column) -> Kept {
+    pub fn keep(&mut self, key: &Bytes, column: &Column) -> Kept {
+        self.expect_write(key);
         let row = self.row(key);
         let cell = match row {
             Some(RowRef::Packed(row)) => row.get(column).map(|settled| settled.cell()),

@@ -140,12 +140,12 @@ fn give(rows: &mut Keyspace, sent: &Sent) {
 fn restarted(rows: &Keyspace) -> Keyspace {
     let mut again = Keyspace::new(rows.keeps_versions());
     again.restore_bounds(rows.bounds());
-    for flush in rows.flushes() {
+    for flush in rows.flushes().iter().chain(rows.last_flush()) {
         let item = Bytes::from(image::flush_item(KeyspaceId(0), flush));
         let image = image::decode_write(image::FLUSH, &item).expect("what was written");
         again.restore_image(image::FLUSH, image);
     }
-    for row in rows.rows().map(RowRef::whole) {
+    for row in rows.rows_from(0, usize::MAX).0.map(RowRef::whole) {
         for (column, cell) in row.all_cells() {
             for (kind, item) in image::column_items(KeyspaceId(0), row.key(), &column, &cell) {
                 let image = image::decode_write(kind, &Bytes::from(item)).expect("what was written");
@@ -216,6 +216,7 @@ impl World {
             Step::Both { at, column, is_left } => self.both(at, column, is_left),
             Step::Add { at } => {
                 let write = self.write(at);
+                self.datacenters[at].rows.expect_write(&key());
                 let row = self.datacenters[at].rows.row(&key()).map(RowRef::whole);
                 let cell = row.as_ref().and_then(|row| row.cell(&COLUMNS[0]));
                 let open = cell.and_then(|cell| cell.state().open_epoch(DatacenterId(at as u8)));
@@ -255,6 +256,7 @@ impl World {
     }
 
     fn put(&mut self, at: usize, column: usize, hidden: Hidden) {
+        self.datacenters[at].rows.expect_write(&key());
         let is_shown = self.shows(hidden);
         let visible = |source: &Source| is_shown(source.stamp);
         let view = if self.versions { View::Visibility(&visible) } else { View::Newest };
@@ -272,6 +274,7 @@ impl World {
     }
 
     fn remove(&mut self, at: usize, column: usize, hidden: Hidden) {
+        self.datacenters[at].rows.expect_write(&key());
         let is_shown = self.shows(hidden);
         let visible = |source: &Source| is_shown(source.stamp);
         let view = if self.versions { View::Visibility(&visible) } else { View::Newest };
@@ -295,6 +298,7 @@ impl World {
     }
 
     fn both(&mut self, at: usize, column: usize, is_left: bool) {
+        self.datacenters[at].rows.expect_write(&key());
         let name = &COLUMNS[column];
         let write = self.write(at);
         if !is_left {
@@ -345,8 +349,10 @@ impl World {
     /// on, and whatever the others had written before is here.
     fn collect(&mut self, at: usize) {
         let spent = self.datacenters[at].rows.take_spent();
+        let flushed = self.datacenters[at].rows.take_flushed();
         let before = self.datacenters[at].applied.clone();
-        let latest = spent.iter().map(|one| one.stamp.time.0).max().unwrap_or_default();
+        let stamps = spent.iter().map(|one| one.stamp).chain(flushed);
+        let latest = stamps.map(|stamp| stamp.time.0).max().unwrap_or_default();
         for other in 0..DATACENTERS {
             for &(from, place) in &before {
                 self.arrive(other, from, place);
@@ -363,6 +369,11 @@ impl World {
                 Collected::Later => assert!(self.versions, "there is no history"),
             }
             here.rows.check_invariants();
+        }
+        if let Some(flush) = flushed {
+            while here.rows.sweep_hidden(flush, 1, &|_| false) {}
+            here.rows.check_invariants();
+            assert!(here.rows.last_flush().is_none_or(|last| last.stamp > flush), "everybody has it");
         }
         (here.checkpoint, here.log) = (here.rows.clone(), Vec::new());
     }
@@ -410,6 +421,8 @@ fn looked_at(rows: &Keyspace) -> Vec<Option<String>> {
 
 /// The writes that who reads each place depends on.
 fn made_by(rows: &Keyspace) -> Vec<BTreeSet<Stamp>> {
+    let mut rows = rows.clone();
+    rows.expect_write(&key());
     let row = rows.row(&key()).map(RowRef::whole);
     let stamps = |cell: &Cell| cell.state().sources().map(|source| source.stamp).collect();
     let made_by =

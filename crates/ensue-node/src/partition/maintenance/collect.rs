@@ -26,14 +26,14 @@ use ensue_protocol::Choice;
 use ensue_store::cell::Write;
 use ensue_store::keyspace::{Collected, Expiry, Spent};
 use ensue_store::view::View;
-use ensue_types::{Context, DatacenterId, Incarnation, KeyspaceId, LogicalTime, Position, Rule};
+use ensue_types::{Context, DatacenterId, Incarnation, KeyspaceId, LogicalTime, Position, Rule, Stamp};
 use std::collections::{BTreeMap, VecDeque};
 
 /// How many intervals a datacenter waits for the one that wrote a deadline before it deletes the row itself.
 const PATIENCE: u64 = 30;
 /// Rows deleted in one go: many that expire together must not hold up commands.
 const EXPIRED_AT_ONCE: usize = 1_000;
-/// Tombstones removed in one go: so must those of a large row.
+/// Tombstones removed in one go: so must those of a large row, and what a flush hides.
 pub(in crate::partition) const COLLECTED_AT_ONCE: usize = 10_000;
 
 /// The candidates and the round under way.
@@ -45,6 +45,8 @@ pub(crate) struct Collector {
     round: Option<Round>,
     /// Tombstones of rounds that are over: nothing older can arrive, whatever happens from now on.
     ready: VecDeque<(KeyspaceId, Spent)>,
+    /// The same of flushes: what they hide goes in parts.
+    swept: Vec<(KeyspaceId, Stamp)>,
     /// Rows and fields whose deadline has passed, and nothing older can arrive; of a row that is deleted in parts, the
     /// place of the next.
     due: VecDeque<(KeyspaceId, Expiry, usize)>,
@@ -69,6 +71,7 @@ enum Deleted {
 #[derive(Clone, Debug, Default)]
 struct Candidates {
     tombstones: Vec<(KeyspaceId, Spent)>,
+    flushes: Vec<(KeyspaceId, Stamp)>,
     due: Vec<(KeyspaceId, Expiry)>,
 }
 
@@ -79,7 +82,7 @@ struct Round {
     applied: Vec<(DatacenterId, Incarnation, Position)>,
     /// No candidate's deadline or stamp is above this.
     latest: LogicalTime,
-    /// No tombstone's stamp is above this.
+    /// No tombstone's stamp is above this, and no flush's.
     latest_spent: LogicalTime,
     /// For each datacenter that has applied all that, the end of its own stream when it said so.
     reported: BTreeMap<DatacenterId, Position>,
@@ -96,6 +99,7 @@ impl Maintenance {
             let keyspace = KeyspaceId(number as u8);
             let tombstones = rows.take_spent().into_iter().map(|spent| (keyspace, spent));
             self.collector.candidates.tombstones.extend(tombstones);
+            self.collector.candidates.flushes.extend(rows.take_flushed().map(|stamp| (keyspace, stamp)));
             for expiry in rows.take_expiries() {
                 // Its home alone decides when such a row has ended.
                 if cx.is_home_elsewhere(keyspace, &expiry.key) {
@@ -130,7 +134,8 @@ impl Maintenance {
         let candidates = std::mem::take(&mut self.collector.candidates);
         let ends = |expiry: &Expiry| expiry.stamp.time.max(LogicalTime::from_ms(expiry.deadline_ms).next());
         let tombstones = candidates.tombstones.iter().map(|(_, spent)| spent.stamp.time);
-        let latest_spent = tombstones.max().unwrap_or_default();
+        let flushes = candidates.flushes.iter().map(|(_, stamp)| stamp.time);
+        let latest_spent = tombstones.chain(flushes).max().unwrap_or_default();
         let latest =
             candidates.due.iter().map(|(_, expiry)| ends(expiry)).fold(latest_spent, LogicalTime::max);
         let applied =
@@ -207,8 +212,9 @@ impl Maintenance {
             return;
         }
         keyspaces.collect_branches(others);
-        let Candidates { tombstones, due } = &self.collector.candidates;
-        if self.collector.round.is_none() && !(tombstones.is_empty() && due.is_empty()) {
+        let Candidates { tombstones, flushes, due } = &self.collector.candidates;
+        let is_nothing = tombstones.is_empty() && flushes.is_empty() && due.is_empty();
+        if self.collector.round.is_none() && !is_nothing {
             self.begin_round(others);
         }
         self.advance_round(cx, others, keyspaces);
@@ -264,6 +270,7 @@ impl Maintenance {
 
     fn finish_round(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces, round: Round) {
         self.collector.ready.extend(round.candidates.tombstones);
+        self.collector.swept.extend(round.candidates.flushes);
         self.collect_ready(cx, keyspaces);
         let due = round.candidates.due.into_iter().map(|(keyspace, expiry)| (keyspace, expiry, 0));
         self.collector.due.extend(due);
@@ -288,6 +295,8 @@ impl Maintenance {
         if count > 0 {
             cx.trace(Trace::TombstonesCollected { partition: cx.id, count });
         }
+        let sweep = |&(keyspace, flush): &_| keyspaces.sweep_hidden(keyspace, flush, COLLECTED_AT_ONCE);
+        self.collector.swept.retain(sweep);
     }
 
     fn delete_some_expired(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {

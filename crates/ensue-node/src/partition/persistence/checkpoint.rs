@@ -133,7 +133,7 @@ impl Persistence {
     ) {
         items.item(image::PARTITION, &Persistence::image(cx, others, keyspaces, transactions).encode());
         for (number, rows) in keyspaces.each().enumerate() {
-            for flush in rows.flushes() {
+            for flush in rows.flushes().iter().chain(rows.last_flush()) {
                 items.item(image::FLUSH, &image::flush_item(KeyspaceId(number as u8), flush));
             }
         }
