@@ -32,7 +32,7 @@ mod walk;
 
 pub(crate) use digest::digest;
 pub(crate) use fingerprint::Fingerprint;
-pub(crate) use walk::chance;
+pub(crate) use walk::{chance, is_counted};
 
 use crate::evaluate::{Evaluation, Halt, LooksUp};
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! What a keyspace counts of a column, before a change to it and after.
+//! What a keyspace counts of a column, before a change to it and after, and of a row.
 
 use crate::cell::{Cell, Outcome};
 use crate::settled::Item;
@@ -30,6 +30,8 @@ pub(crate) struct Counted {
     pub(crate) bytes: u64,
     pub(crate) dependencies: u64,
     pub(crate) unsettled: usize,
+    /// Values beside its newest.
+    pub(crate) beside: u64,
     /// How often its removals and undominated puts have changed, if it has any.
     pub(crate) changes: Option<u32>,
 }
@@ -43,9 +45,28 @@ impl Counted {
             bytes: CELL_BYTES + column_bytes(column) + cell.bytes_beside_dependencies() + dependencies,
             dependencies,
             unsettled: cell.unsettled(),
+            beside: cell.state().siblings().len() as u64,
             changes: cell.state().changes(),
         }
     }
+
+    /// 1 if the column is there and shows nothing.
+    pub(crate) fn is_dead(&self) -> u64 {
+        u64::from(self.is_there && !self.is_live)
+    }
+}
+
+/// What is counted of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shows {
+    /// It shows something, unless its deadline has passed.
+    pub(crate) something: bool,
+    pub(crate) deadline: bool,
+}
+
+impl Shows {
+    /// A row of settled columns.
+    pub(crate) const SETTLED: Shows = Shows { something: true, deadline: false };
 }
 
 /// What a write has made of a column.

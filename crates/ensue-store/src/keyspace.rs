@@ -38,6 +38,7 @@ mod expiry;
 mod filled;
 mod forget;
 mod hidden;
+mod shown;
 mod slots;
 mod spent;
 pub mod undo;
@@ -45,6 +46,7 @@ mod watches;
 mod written;
 
 pub use expiry::Expiry;
+pub use shown::ShownRows;
 pub use spent::{Collected, Spent};
 
 /// The rows of a keyspace.
@@ -62,6 +64,7 @@ pub struct Keyspace {
     flushes: Vec<Write>,
     flushed_settled: Stamp,
     last_flush: LastFlush,
+    shown: ShownRows,
     /// What every reader must see: what was settled by.
     floor: TimeVector,
     /// The locations with unsettled versions. A row that has any never leaves its slot.
@@ -392,6 +395,7 @@ impl Keyspace {
             }
         }
         self.recount(slot, &change.column, before, after);
+        self.recount_row(slot);
         self.note_change(slot, &change.column, Changed { outcome, before, after, saved });
         self.compact(slot);
         outcome
@@ -488,6 +492,7 @@ impl Keyspace {
         assert_eq!(self.bytes(), bytes + keys + self.compact_bytes(), "bytes are counted wrong");
         let hidden = self.slots.iter().filter(|slot| matches!(slot, Slot::Hidden(_))).count();
         assert_eq!(self.last_flush.rows, hidden, "hidden rows are counted wrong");
+        assert_eq!(self.shown, self.count_shown_rows(), "what rows show is counted wrong");
         assert_eq!(self.rows().count() + hidden, self.rows_count(), "a row is not found, or is found twice");
         self.watches.check_invariants();
     }
@@ -506,6 +511,7 @@ impl Keyspace {
             let gone = row.discard(&column, &discarded);
             let after = row.counted(&column).unwrap_or_default();
             self.count(before, after);
+            self.recount_row(slot);
             if after.unsettled > 0 {
                 self.unsettled.push_back((slot, column.clone()));
             }
@@ -530,6 +536,7 @@ impl Keyspace {
         self.bytes -= left.bytes;
         self.dependencies -= left.dependencies;
         self.cells -= 1;
+        self.shown.column(left, Counted::default());
         row.remove(column);
         if row.is_empty() {
             self.release(slot);
@@ -552,6 +559,7 @@ impl Keyspace {
         self.dependencies = self.dependencies + after.dependencies - before.dependencies;
         self.versions = self.versions + after.unsettled - before.unsettled;
         self.versions_come += after.unsettled.saturating_sub(before.unsettled);
+        self.shown.column(before, after);
     }
 
     /// The counters that a flush must delete by name, because their additions do not go by stamp.
@@ -738,6 +746,7 @@ impl Keyspace {
             self.recount(slot, &column, changed.before, changed.after);
             self.note_change(slot, &column, changed);
         }
+        self.recount_row(slot);
         self.settle_row(slot);
     }
 }

@@ -6,7 +6,7 @@
 use crate::cell::{Cell, Content, Keep, Outcome, Write};
 use crate::columns::Columns;
 use crate::columns::{Large, PutSettled};
-use crate::counted::{Changed, Counted};
+use crate::counted::{Changed, Counted, Shows};
 use crate::forgetting::{Forgets, Forgotten};
 use crate::order::{self, Corrected};
 use crate::settled::{self, Settled};
@@ -91,6 +91,8 @@ pub struct Row {
     columns_max: u16,
     /// The latest time at which any column changed.
     since: LogicalTime,
+    /// As what its keyspace has counted it.
+    pub(crate) counted_as: Shows,
 }
 
 impl Row {
@@ -104,6 +106,7 @@ impl Row {
             unsettled: 0,
             columns_max: LARGE as u16,
             since,
+            counted_as: Shows::default(),
         }
     }
 
@@ -291,6 +294,14 @@ impl Row {
     }
 
     /// Live columns of a kind now, not counting the deadline's passing.
+    /// What is counted of it.
+    pub(crate) fn shows(&self) -> Shows {
+        // Deadlines apart.
+        let something = self.live != [0; 6];
+        let deadline = something && self.deadline_at(View::Newest).is_ok_and(|deadline| deadline.is_some());
+        Shows { something, deadline }
+    }
+
     pub fn live_count(&self, kind: Kind) -> usize {
         self.live[kind as usize] as usize
     }

@@ -12,11 +12,25 @@ use bytes::Bytes;
 use ensue_resp::request::ScanOptions;
 use ensue_resp::{glob, number};
 use ensue_store::compact::RowRef;
+use ensue_store::keyspace::Keyspace;
 use ensue_store::row::Kind;
 use ensue_types::Reply;
 
-/// `DBSIZE`: the rows of this partition that show something.
+/// Rows and columns of a keyspace that are looked at one by one to count them.
+const LOOKED_AT: usize = 10_000;
+
+/// Whether the rows of a keyspace are too many, or too large, to be looked at one by one, and the counts that are kept
+/// of them have to do.
+pub(crate) fn is_counted(rows: &Keyspace) -> bool {
+    rows.rows_count().max(rows.cells() as usize) > LOOKED_AT
+}
+
+/// `DBSIZE`: the rows of this partition that show something. Of many, those whose deadline has passed and that were not
+/// deleted yet are counted too, and those that not every reader may see.
 pub(super) fn size(evaluation: &Evaluation<'_>) -> Reply {
+    if is_counted(evaluation.keyspace()) {
+        return integer(evaluation.keyspace().shown_rows().rows as usize);
+    }
     integer(evaluation.keyspace().rows().filter(|row| evaluation.visible_kind(*row).is_some()).count())
 }
 

@@ -72,11 +72,12 @@ impl Keyspace {
         if !is_below || self.handlers.is_some() || self.is_marked(self.slots[slot].key()) {
             return false;
         }
-        self.slots[slot] = match std::mem::replace(&mut self.slots[slot], Slot::Free) {
-            Slot::Compact(row) => Slot::Hidden(Hidden::Text(row)),
-            Slot::Packed(row) => Slot::Hidden(Hidden::Columns(row)),
+        let hidden = match self.put_slot(slot, Slot::Free) {
+            Slot::Compact(row) => Hidden::Text(row),
+            Slot::Packed(row) => Hidden::Columns(row),
             slot => unreachable!("{slot:?} is not hidden"),
         };
+        self.put_slot(slot, Slot::Hidden(hidden));
         self.last_flush.rows += 1;
         true
     }
@@ -99,15 +100,16 @@ impl Keyspace {
 
     /// A hidden row is written to: it becomes what it would be, had the flush changed it column by column.
     pub(super) fn unhide(&mut self, slot: u32) {
-        let there = &mut self.slots[slot as usize];
-        if !matches!(there, Slot::Hidden(_)) {
+        let there = slot as usize;
+        if !matches!(self.slots[there], Slot::Hidden(_)) {
             return;
         }
-        if let Slot::Hidden(hidden) = std::mem::replace(there, Slot::Free) {
-            *there = match hidden {
+        if let Slot::Hidden(hidden) = self.put_slot(there, Slot::Free) {
+            let row = match hidden {
                 Hidden::Text(row) => Slot::Compact(row),
                 Hidden::Columns(row) => Slot::Packed(row),
             };
+            self.put_slot(there, row);
         }
         self.last_flush.rows -= 1;
         let flush = self.last_flush.write.clone().expect("what hides a row is known while it does");

@@ -5,6 +5,7 @@ use super::{Keyspace, hash};
 use crate::cell::{Outcome, Write};
 use crate::columns::PutSettled;
 use crate::compact::{Compact, RowRef, plain_value};
+use crate::counted::Shows;
 use crate::packed::{Merged, Packed};
 use crate::row::Row;
 use bytes::Bytes;
@@ -271,11 +272,12 @@ impl Keyspace {
         let hashed = hash(row.key());
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.slots[slot as usize] = row;
+                self.put_slot(slot as usize, row);
                 slot
             }
             None => {
-                self.slots.push(row);
+                self.slots.push(Slot::Free);
+                self.put_slot(self.slots.len() - 1, row);
                 (self.slots.len() - 1) as u32
             }
         };
@@ -317,7 +319,9 @@ impl Keyspace {
             }
         };
         self.bytes = self.bytes + whole_bytes(&row) - bytes;
-        *there = Slot::Whole(Box::new(row.with_columns_max(self.columns_max)));
+        let mut row = row.with_columns_max(self.columns_max);
+        row.counted_as = Shows::SETTLED;
+        *there = Slot::Whole(Box::new(row));
         there.whole_mut().expect("just put there")
     }
 
@@ -401,6 +405,7 @@ impl Keyspace {
         let put = row.put_settled(&change.column, &change.effect, write, self.absent_since)?;
         let PutSettled { outcome, before, after } = put;
         self.recount(slot, &change.column, before, after);
+        self.recount_row(slot);
         Some(outcome)
     }
 
@@ -436,11 +441,11 @@ impl Keyspace {
     fn take_form(&mut self, slot: u32, bytes: u64, form: Slot) {
         let Some(row) = self.slots[slot as usize].whole() else { return };
         self.bytes = self.bytes + bytes - whole_bytes(row);
-        self.slots[slot as usize] = form;
+        self.put_slot(slot as usize, form);
     }
 
     pub(super) fn release(&mut self, slot: u32) {
-        let row = std::mem::replace(&mut self.slots[slot as usize], Slot::Free);
+        let row = self.put_slot(slot as usize, Slot::Free);
         let key = row.key();
         self.bytes -= row_bytes(key);
         let entry = self.table.find_entry(hash(key), |&candidate| candidate == slot);

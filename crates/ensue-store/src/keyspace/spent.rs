@@ -4,7 +4,7 @@
 use super::Keyspace;
 use crate::cell::Outcome;
 use crate::columns::detached;
-use crate::counted::Changed;
+use crate::counted::{Changed, Counted};
 use bytes::Bytes;
 use ensue_types::{Column, Stamp};
 
@@ -88,6 +88,7 @@ impl Keyspace {
         self.bytes -= left.bytes;
         self.dependencies -= left.dependencies;
         self.cells -= 1;
+        self.shown.column(left, Counted::default());
         row.remove(&spent.column);
         self.absent_since = self.absent_since.max(row.since());
         match row.is_empty() {

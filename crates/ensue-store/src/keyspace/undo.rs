@@ -65,6 +65,7 @@ impl Keyspace {
             let place = self.unsettled.iter().rposition(|(at, named)| *at == slot && *named == column);
             place.and_then(|place| self.unsettled.remove(place));
         }
+        self.recount_row(slot);
         self.spent.truncate(spent);
         self.expiries.truncate(expiries);
         match is_empty {

@@ -204,3 +204,35 @@ fn a_walk_over_a_large_row_shows_every_column_once_in_pages() {
     let (cursor, items) = page(datacenter.run("HSCAN small 0 COUNT 1"));
     assert_eq!((cursor.as_str(), items.len()), ("0", 2 * LARGE), "a row that is not large is returned whole");
 }
+
+/// Many rows are not looked at one by one: they were counted as they changed.
+#[test]
+fn many_rows_are_counted_as_they_change() {
+    let mut datacenter = Datacenter::new(0);
+    let mut run = |line: &str| show(&datacenter.run(line));
+    for group in 0..22 {
+        let pairs: String = (0..500).map(|number| format!(" k{group}:{number} 1")).collect();
+        run(&format!("MSET{pairs}"));
+    }
+    let steps = [
+        ("DBSIZE", 11_000),
+        ("DEL k0:0 k1:1 k2:2", 10_997),
+        ("SET k0:1 2 PX 5", 10_997),
+        ("INCR k0:2", 10_997),
+        ("RPUSH list a b", 10_998),
+        ("LPOP list 2", 10_997),
+        ("HSET hash a 1 b 2", 10_998),
+        ("HDEL hash a", 10_998),
+        ("HDEL hash b", 10_997),
+        ("SADD set a b", 10_998),
+        ("EXPIRE set 100", 10_998),
+        ("SET set a", 10_998),
+        ("GETDEL set", 10_997),
+        ("ZADD sorted 1 a", 10_998),
+        ("XADD stream 1-1 a b", 10_999),
+    ];
+    for (line, shown) in steps {
+        run(line);
+        assert_eq!(run("DBSIZE"), shown.to_string(), "after {line}");
+    }
+}

@@ -6,6 +6,7 @@ use super::versions::World;
 use crate::partition::maintenance::collect::COLLECTED_AT_ONCE;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
+use ensue_store::view::View;
 use ensue_types::{
     Breaking, Causes, Incarnation, KeyspaceId, LogicalTime, Now, Position, Rule, Stamp, TimeVector,
 };
@@ -184,4 +185,37 @@ fn the_tombstones_of_a_large_row_go_over_several_turns() {
     }
     assert_eq!(left, [count, 500, 0]);
     assert_eq!(world.partition.keyspaces.keyspace(KeyspaceId(0)).bytes(), 0, "all of its memory is back");
+}
+
+#[test]
+fn what_a_flush_hides_stays_as_it_is_until_everybody_has_the_flush_and_goes_over_several_turns() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::under("eiger", BTreeMap::new(), now, u64::MAX).started();
+    let count = COLLECTED_AT_ONCE + 500;
+    let pairs: String = (0..count).map(|number| format!(" k{number} 1")).collect();
+    world.run(&format!("MSET{pairs}"));
+    let rows = |world: &World| {
+        let rows = world.partition.keyspaces.rows(KeyspaceId(0)).expect("it is there");
+        (rows.rows_count(), rows.cells() as usize, rows.bytes())
+    };
+    let before = rows(&world);
+    world.run("FLUSHALL");
+    assert_eq!((rows(&world), tombstones(&world)), (before, 0), "nothing was rewritten");
+    pass(&mut world);
+    let is_known = |world: &World| {
+        let rows = world.partition.keyspaces.rows(KeyspaceId(0)).expect("it is there");
+        assert_eq!((rows.shown_rows().rows, rows.rows().count()), (0, 0), "none is shown");
+        rows.flush_seen(View::Newest).is_some()
+    };
+    assert!(is_known(&world), "who reads depends on it");
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    report(&mut world, time, Position(0));
+    let mut left = vec![rows(&world).0];
+    for _ in 0..2 {
+        pass(&mut world);
+        left.push(rows(&world).0);
+    }
+    assert_eq!(left, [count, 500, 0]);
+    assert_eq!(rows(&world), (0, 0, 0), "all of its memory is back");
+    assert!(!is_known(&world), "everybody has it");
 }
