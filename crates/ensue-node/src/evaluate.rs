@@ -381,7 +381,10 @@ impl<'a> Evaluation<'a> {
     pub fn bytes_to_clear(&self, key: &Bytes) -> usize {
         match self.keyspace.row(key) {
             None => 0,
-            Some(RowRef::Compact(_)) => effect_bytes(key, &Column::Text, 0),
+            Some(RowRef::Compact(row)) => {
+                let deadline = row.deadline().map_or(0, |_| effect_bytes(key, &Column::Deadline, 0));
+                effect_bytes(key, &Column::Text, 0) + deadline
+            }
             Some(RowRef::Packed(row)) => row.columns().map(|(column, _)| effect_bytes(key, &column, 0)).sum(),
             Some(RowRef::Whole(row)) => {
                 (row.columns_count() + 1) * effect_bytes(key, &Column::Deadline, 0) + row.name_bytes()
@@ -409,7 +412,8 @@ impl<'a> Evaluation<'a> {
     /// Whether a key has a deadline or another column than a string's, shown or not.
     pub fn is_more_than_text(&self, key: &[u8]) -> bool {
         match self.keyspace.another_row(key) {
-            None | Some(RowRef::Compact(_)) => false,
+            None => false,
+            Some(RowRef::Compact(row)) => row.deadline().is_some(),
             Some(RowRef::Packed(row)) => row.kind() != Kind::Text,
             Some(RowRef::Whole(row)) => row.only_text().is_none(),
         }
@@ -520,10 +524,11 @@ impl<'a> Evaluation<'a> {
     pub fn clear_row(&mut self, key: &Bytes, doomed: impl Fn(&Column) -> bool) -> Result<(), Halt> {
         let Some(row) = self.keyspace.row(key) else { return Ok(()) };
         if let RowRef::Compact(row) = row {
-            if row.at(self.view).is_ok() && doomed(&Column::Text) {
-                self.check_room(effect_bytes(key, &Column::Text, 0))?;
-                self.remove_column(key, Column::Text, self.view);
-            }
+            let is_shown = row.at(self.view).is_ok();
+            let columns = [Some(Column::Text), row.deadline().map(|_| Column::Deadline)];
+            let columns = columns.map(|column| column.filter(|column| is_shown && doomed(column)));
+            self.check_room(columns.iter().flatten().map(|column| effect_bytes(key, column, 0)).sum())?;
+            columns.into_iter().flatten().for_each(|column| self.remove_column(key, column, self.view));
             return Ok(());
         }
         let mut columns = live_columns(row, self.view);
@@ -533,10 +538,14 @@ impl<'a> Evaluation<'a> {
 
     /// Takes the deadline off a row, which lives for ever then: as a deadline, it wins and loses by its stamp.
     pub fn clear_deadline(&mut self, key: &Bytes) {
-        // A compact row has none.
-        let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return };
-        let deadline = row.cell(&Column::Deadline);
-        if deadline.is_some_and(|cell| is_live(&cell, self.view)) {
+        let is_there = match self.keyspace.row(key) {
+            Some(RowRef::Whole(row)) => {
+                row.cell(&Column::Deadline).is_some_and(|cell| is_live(&cell, self.view))
+            }
+            Some(RowRef::Compact(row)) => row.deadline().is_some() && row.at(self.view).is_ok(),
+            _ => false,
+        };
+        if is_there {
             self.delete_column(key, Column::Deadline, self.view);
         }
     }
@@ -697,9 +706,14 @@ fn present<'k>(
         absent(keyspace, observed, view)?;
         return Ok(None);
     };
-    let RowRef::Whole(whole) = row else { return Ok(Some(row)) };
-    let Some(cell) = whole.cell(&Column::Deadline) else { return Ok(Some(row)) };
-    observed.record(&cell.at(view).ok_or(Gone)?);
+    match row {
+        RowRef::Whole(whole) => {
+            let Some(cell) = whole.cell(&Column::Deadline) else { return Ok(Some(row)) };
+            observed.record(&cell.at(view).ok_or(Gone)?);
+        }
+        RowRef::Compact(compact) if compact.deadline().is_some() => observed.record_compact(compact, view)?,
+        RowRef::Compact(_) | RowRef::Packed(_) => return Ok(Some(row)),
+    }
     match row.deadline_at(view)? {
         Some(deadline) if deadline <= at.ms() && Rule::GoneAtTheDeadline.holds() => {
             observed.valid_since(LogicalTime::from_ms(deadline));
@@ -757,7 +771,14 @@ fn is_live(cell: &Cell, view: View<'_>) -> bool {
 fn live_columns(row: RowRef<'_>, view: View<'_>) -> Vec<Column> {
     let row = match row {
         RowRef::Whole(row) => row,
-        RowRef::Compact(row) => return row.at(view).map(|()| Column::Text).into_iter().collect(),
+        RowRef::Compact(row) => {
+            let deadline = row.deadline().map(|_| Column::Deadline);
+            return if row.at(view).is_ok() {
+                [Column::Text].into_iter().chain(deadline).collect()
+            } else {
+                Vec::new()
+            };
+        }
         RowRef::Packed(row) => {
             let shown = row.columns().filter(|(_, settled)| settled.at(view).is_ok());
             return shown.map(|(column, _)| column).collect();

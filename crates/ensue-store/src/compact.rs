@@ -1,13 +1,15 @@
 //! A settled string in one allocation, and rows as callers are lent them, compact or whole.
 //!
 //! Most rows are strings that were set and are not being changed: one value, written by one write, which every reader
-//! sees. Such a row is its key, its value and its write, and nothing else. What more a row can have (a deadline,
-//! versions, past states, siblings, additions, what its write carried, other columns) makes it whole, and when all that
-//! is gone it is made compact again. No answer tells the two forms apart.
+//! sees, often with a deadline by the same write. Such a row is its key, its value, its deadline and its write, and
+//! nothing else. What more a row can have (a deadline by another write, versions, past states, siblings, additions,
+//! what its write carried, other columns) makes it whole, and when all that is gone it is made compact again. No answer
+//! tells the two forms apart.
 //!
 //! ```text
 //! since u64 | stamp's time u64 | position u64 | stamp's partition u16 | partition u16 | incarnation u16 |
-//!     stamp's datacenter u8 | datacenter u8 | key length u32 | key | value
+//!     stamp's datacenter u8 | datacenter u8 | key length u31, whether there is a deadline u1 |
+//!     deadline u64, if there is one | key | value
 //! ```
 
 use crate::cell::{Base, Cell, Outcome, Write};
@@ -22,6 +24,8 @@ use ensue_types::{
 use std::borrow::Cow;
 
 const HEADER: usize = 36;
+/// Beside the length of the key: there is a deadline.
+const DATED: u32 = 1 << 31;
 
 pub use crate::settled::VALUE_MAX;
 
@@ -32,9 +36,22 @@ pub struct Compact(Box<[u8]>);
 impl Compact {
     /// A string with these bytes that this write has made.
     pub(crate) fn new(key: &[u8], value: &[u8], base: (Stamp, OperationId), since: LogicalTime) -> Compact {
-        let (stamp, operation) = base;
-        let key_bytes = u32::try_from(key.len()).expect("limits.rs bounds every length far below 4 GiB");
-        let mut bytes = Vec::with_capacity(HEADER + key.len() + value.len());
+        Compact::dated(key, value, None, base, since)
+    }
+
+    /// The same, with a deadline by the same write, in milliseconds since 1970.
+    fn dated(
+        key: &[u8],
+        value: &[u8],
+        deadline: Option<u64>,
+        (stamp, operation): (Stamp, OperationId),
+        since: LogicalTime,
+    ) -> Compact {
+        let key_bytes = u32::try_from(key.len()).expect("limits.rs bounds every length far below 2 GiB");
+        let flag = deadline.map_or(0, |_| DATED);
+        let deadline = deadline.map(u64::to_le_bytes);
+        let deadline = deadline.as_ref().map_or(&[][..], |bytes| bytes);
+        let mut bytes = Vec::with_capacity(HEADER + deadline.len() + key.len() + value.len());
         bytes.extend_from_slice(&since.0.to_le_bytes());
         bytes.extend_from_slice(&stamp.time.0.to_le_bytes());
         bytes.extend_from_slice(&operation.position.0.to_le_bytes());
@@ -42,7 +59,8 @@ impl Compact {
         bytes.extend_from_slice(&operation.partition.0.to_le_bytes());
         bytes.extend_from_slice(&operation.incarnation.0.to_le_bytes());
         bytes.extend_from_slice(&[stamp.datacenter.0, operation.datacenter.0]);
-        bytes.extend_from_slice(&key_bytes.to_le_bytes());
+        bytes.extend_from_slice(&(key_bytes | flag).to_le_bytes());
+        bytes.extend_from_slice(deadline);
         bytes.extend_from_slice(key);
         bytes.extend_from_slice(value);
         Compact(bytes.into_boxed_slice())
@@ -50,12 +68,25 @@ impl Compact {
 
     /// The same as this row, if it is nothing but a settled string.
     pub(crate) fn of(row: &Row) -> Option<Compact> {
-        let cell = row.only_text()?;
-        let Base { stamp, operation, dependencies: None, value: Some(value) } = &cell.as_plain()?.base else {
-            return None;
+        let (cell, deadline) = row.text_alone()?;
+        let plain = |cell: &Cell| match &cell.as_plain()?.base {
+            Base { stamp, operation, dependencies: None, value: Some(value) }
+                if cell.since() == row.since() =>
+            {
+                Some(((*stamp, *operation), value.clone()))
+            }
+            _ => None,
         };
-        let is_small = value.len() <= VALUE_MAX && cell.since() == row.since();
-        is_small.then(|| Compact::new(row.key(), value, (*stamp, *operation), row.since()))
+        let (write, value) = plain(cell)?;
+        let deadline = match deadline.map(plain) {
+            None => None,
+            Some(Some((of, bytes))) if of == write => {
+                Some(bytes.as_ref().try_into().map(u64::from_le_bytes).ok()?)
+            }
+            Some(_) => return None,
+        };
+        let is_small = value.len() <= VALUE_MAX;
+        is_small.then(|| Compact::dated(row.key(), &value, deadline, write, row.since()))
     }
 
     pub(crate) fn to_row(&self) -> Row {
@@ -66,7 +97,14 @@ impl Compact {
             value: Some(Bytes::copy_from_slice(self.value())),
         };
         let cell = Cell::of_base(self.since(), base);
-        Row::of_text(Bytes::copy_from_slice(self.key()), cell)
+        Row::of_text(Bytes::copy_from_slice(self.key()), cell, self.deadline_cell())
+    }
+
+    fn deadline_cell(&self) -> Option<Cell> {
+        let value = Bytes::copy_from_slice(&self.deadline()?.to_le_bytes());
+        let (stamp, operation) = (self.stamp(), self.operation());
+        let base = Base { stamp, operation, dependencies: None, value: Some(value) };
+        Some(Cell::of_base(self.since(), base))
     }
 
     /// The same, with this allocation as the value's, unless more stands before it than it is long.
@@ -76,11 +114,11 @@ impl Compact {
             return self.to_row();
         }
         let (key, since) = (Bytes::copy_from_slice(self.key()), self.since());
-        let (stamp, operation) = (self.stamp(), self.operation());
+        let (stamp, operation, deadline) = (self.stamp(), self.operation(), self.deadline_cell());
         let mut value = Bytes::from(self.0);
         value.advance(at);
         let base = Base { stamp, operation, dependencies: None, value: Some(value) };
-        Row::of_text(key, Cell::of_base(since, base))
+        Row::of_text(key, Cell::of_base(since, base), deadline)
     }
 
     fn u64_at(&self, at: usize) -> u64 {
@@ -114,13 +152,31 @@ impl Compact {
         }
     }
 
-    fn value_at(&self) -> usize {
+    /// Whether there is a deadline, and where the value begins.
+    fn extent(&self) -> (bool, usize) {
         let bytes = self.0[32..].first_chunk().expect("the header is whole");
-        HEADER + u32::from_le_bytes(*bytes) as usize
+        let word = u32::from_le_bytes(*bytes);
+        let (is_dated, key_bytes) = (word & DATED != 0, (word & !DATED) as usize);
+        (is_dated, HEADER + if is_dated { size_of::<u64>() } else { 0 } + key_bytes)
+    }
+
+    fn value_at(&self) -> usize {
+        self.extent().1
+    }
+
+    /// When it ends, in milliseconds since 1970.
+    pub fn deadline(&self) -> Option<u64> {
+        self.extent().0.then(|| self.u64_at(HEADER))
+    }
+
+    /// The text, and the deadline if there is one.
+    pub(crate) fn cells_count(&self) -> usize {
+        1 + usize::from(self.extent().0)
     }
 
     pub fn key(&self) -> &[u8] {
-        &self.0[HEADER..self.value_at()]
+        let (is_dated, end) = self.extent();
+        &self.0[HEADER + if is_dated { size_of::<u64>() } else { 0 }..end]
     }
 
     pub fn value(&self) -> &[u8] {
@@ -140,7 +196,8 @@ impl Compact {
         }
     }
 
-    /// Merges a value that another write of the same datacenter has put, without a trace of what the write had seen.
+    /// Merges a value that another write of the same datacenter has put, without a trace of what the write had seen,
+    /// into a row without a deadline.
     pub(crate) fn put(&mut self, value: &[u8], write: &Write) -> Outcome {
         let known = self.stamp();
         let older = match Rule::TiesByDatacenter.holds() {
@@ -264,14 +321,21 @@ impl<'a> RowRef<'a> {
     pub fn deadline_at(self, view: View<'_>) -> Result<Option<u64>, Gone> {
         match self {
             RowRef::Whole(row) => row.deadline_at(view),
-            RowRef::Compact(_) | RowRef::Packed(_) => Ok(None),
+            RowRef::Compact(row) => match row.deadline() {
+                Some(deadline) => row.at(view).map(|()| Some(deadline)),
+                None => Ok(None),
+            },
+            RowRef::Packed(_) => Ok(None),
         }
     }
 
     /// Whether it has a deadline, or had one.
     pub fn may_expire(self) -> bool {
-        let has_deadlines = |row: &Row| row.cell(&Column::Deadline).is_some() || row.has_field_deadlines();
-        matches!(self, RowRef::Whole(row) if has_deadlines(row))
+        match self {
+            RowRef::Whole(row) => row.cell(&Column::Deadline).is_some() || row.has_field_deadlines(),
+            RowRef::Compact(row) => row.deadline().is_some(),
+            RowRef::Packed(_) => false,
+        }
     }
 
     pub fn columns_count(self) -> usize {

@@ -65,6 +65,10 @@ pub(crate) struct Shows {
 }
 
 impl Shows {
+    pub(crate) fn of_text(has_deadline: bool) -> Shows {
+        Shows { something: true, deadline: has_deadline }
+    }
+
     /// A row of settled columns.
     pub(crate) const SETTLED: Shows = Shows { something: true, deadline: false };
 }

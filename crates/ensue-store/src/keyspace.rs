@@ -26,6 +26,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hidden::LastFlush;
 use slots::Slot;
+use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -231,6 +232,12 @@ impl Keyspace {
                         return (Seen::new(), None);
                     }
                 }
+                let cell = row.cell(column);
+                let over = cell.as_ref().filter(|_| names).and_then(|cell| cell.overwritten(view, by));
+                (self.seen_in(cell.as_deref(), view), over)
+            }
+            Some(RowRef::Compact(row)) if row.deadline().is_some() => {
+                let row = row.to_row();
                 let cell = row.cell(column);
                 let over = cell.as_ref().filter(|_| names).and_then(|cell| cell.overwritten(view, by));
                 (self.seen_in(cell.as_deref(), view), over)
@@ -588,6 +595,9 @@ impl Keyspace {
             Some(RowRef::Packed(row)) => {
                 self.seen_in(row.get(column).map(|settled| settled.cell()).as_ref(), view)
             }
+            Some(RowRef::Compact(row)) if row.deadline().is_some() => {
+                self.seen_in(row.to_row().cell(column).as_deref(), view)
+            }
             _ => self.seen_by(None),
         }
     }
@@ -701,7 +711,8 @@ impl Keyspace {
                 let cell = row.get(column).map(|settled| settled.cell());
                 return Some(cell.map_or_else(Observed::default, |cell| cell.observed(view, self.forgotten)));
             }
-            Some(RowRef::Whole(row)) => row,
+            Some(RowRef::Whole(row)) => Cow::Borrowed(row),
+            Some(RowRef::Compact(row)) if row.deadline().is_some() => Cow::Owned(row.to_row()),
             _ => return Some(Observed::default()),
         };
         let cell = row.cell(column);

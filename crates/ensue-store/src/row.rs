@@ -110,11 +110,19 @@ impl Row {
         }
     }
 
-    /// A row of one text column, live and the same to every view.
-    pub(crate) fn of_text(key: Bytes, cell: Cell) -> Row {
+    /// A row of one text column, and its deadline if there is one, live and the same to every view.
+    pub(crate) fn of_text(key: Bytes, cell: Cell, deadline: Option<Cell>) -> Row {
         let since = cell.since();
         let columns = Columns::One(Column::Text, cell);
-        Row { columns, live: [1, 0, 0, 0, 0, 0], ..Row::new(key, since) }
+        Row { columns, deadline: deadline.map(Box::new), live: [1, 0, 0, 0, 0, 0], ..Row::new(key, since) }
+    }
+
+    /// The text, and the deadline, if there is nothing else.
+    pub(crate) fn text_alone(&self) -> Option<(&Cell, Option<&Cell>)> {
+        match &self.columns {
+            Columns::One(Column::Text, cell) => Some((cell, self.deadline.as_deref())),
+            _ => None,
+        }
     }
 
     /// The same, large with more columns than this.

@@ -20,10 +20,28 @@ use std::sync::Arc;
 /// What happens to the keyspace.
 #[derive(Clone, Debug)]
 enum Step {
-    Write { key: u8, kind: u8, column: u8, number: u16, stamp: u64 },
-    Flush { stamp: u64 },
-    Settle { until: u64 },
-    Mark { key: u8 },
+    Write {
+        key: u8,
+        kind: u8,
+        column: u8,
+        number: u16,
+        stamp: u64,
+    },
+    /// A string with a deadline, by one write.
+    Dated {
+        key: u8,
+        deadline: u64,
+        stamp: u64,
+    },
+    Flush {
+        stamp: u64,
+    },
+    Settle {
+        until: u64,
+    },
+    Mark {
+        key: u8,
+    },
     Sweep,
     ForgetDependencies,
     Collect,
@@ -35,6 +53,8 @@ fn step() -> impl Strategy<Value = Step> {
         .prop_map(|(key, kind, column, number, stamp)| Step::Write { key, kind, column, number, stamp });
     prop_oneof![
         24 => write,
+        6 => (0..5u8, 0..200u64, 1..200u64)
+            .prop_map(|(key, deadline, stamp)| Step::Dated { key, deadline, stamp }),
         1 => (1..200u64).prop_map(|stamp| Step::Flush { stamp }),
         4 => (1..300u64).prop_map(|until| Step::Settle { until }),
         2 => (0..5u8).prop_map(|key| Step::Mark { key }),
@@ -43,6 +63,10 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Collect),
         1 => Just(Step::Restart),
     ]
+}
+
+fn deadline_of(ms: u64) -> Bytes {
+    Bytes::copy_from_slice(&ms.to_le_bytes())
 }
 
 fn key(number: u8) -> Bytes {
@@ -145,6 +169,19 @@ impl Pair {
                 self.both(|rows| rows.beneath(&change.key, &change.column, View::Newest, by))?;
                 self.both(|rows| rows.apply(&change, None, &write))?;
             }
+            Step::Dated { key: number, deadline, stamp } => {
+                let write = self.write(stamp);
+                let bytes = |length| Bytes::from(vec![b'1'; length]);
+                for (column, value) in [(Column::Text, bytes(3)), (Column::Deadline, deadline_of(deadline))] {
+                    let effect = Effect::Put { value, seen: Seen::new(), over: None };
+                    let change = RowEffect { key: key(number), column, effect };
+                    self.compact.expect_write(&change.key);
+                    let by = write.stamp.datacenter;
+                    self.both(|rows| rows.beneath(&change.key, &change.column, View::Newest, by))?;
+                    self.both(|rows| rows.observed(&change.key, &change.column, View::Newest))?;
+                    self.both(|rows| rows.apply(&change, None, &write))?;
+                }
+            }
             Step::Flush { stamp } => {
                 let write = self.write(stamp);
                 self.both(|rows| rows.flush(&write))?;
@@ -196,7 +233,7 @@ impl Pair {
             let shown = |rows: &mut Keyspace| {
                 let row = rows.row(&key(number)).map(RowRef::whole)?;
                 let live = row.all_cells().filter(|(_, cell)| cell.state().is_live());
-                let live: Vec<String> = live.map(|(column, cell)| format!("{column:?} {cell:?}")).collect();
+                let live: Vec<String> = live.map(|(column, cell)| known_of(&column, &cell)).collect();
                 (!live.is_empty()).then_some(live)
             };
             self.both(shown)?;
@@ -215,12 +252,8 @@ impl Pair {
                 let row = rows.row(&key(number))?.whole();
                 let since = |since: LogicalTime| since.max(rows.absent_since());
                 let known = |(column, cell): (Cow<'_, Column>, Cow<'_, Cell>)| match cell.state().is_live() {
-                    true => format!("{column:?} {cell:?}"),
-                    false => {
-                        let own = format!("since: {:?}", cell.since());
-                        let known = format!("{cell:?}").replacen(&own, "", 1);
-                        format!("{column:?} {:?} {known}", since(cell.since()))
-                    }
+                    true => known_of(&column, &cell),
+                    false => format!("{:?} {}", since(cell.since()), known_of(&column, &cell)),
                 };
                 let cells: Vec<String> = row.all_cells().map(known).collect();
                 Some(format!("{:?} {:?} {} {cells:?}", row.key(), since(row.since()), row.unsettled()))
@@ -249,6 +282,13 @@ impl Pair {
         }
         Ok(())
     }
+}
+
+/// All that is known of a column, but since when it has not been there, and had not been in its past states: what is
+/// hidden by several flushes is taken to be hidden by the last.
+fn known_of(column: &Column, cell: &Cell) -> String {
+    let since = cell.state().is_live().then(|| cell.since());
+    format!("{column:?} {since:?} {:?} {} {:?}", cell.state(), cell.has_history(), cell.versions())
 }
 
 /// What a flush hid is noted when it is written to.
@@ -301,6 +341,22 @@ fn a_string_is_compact_until_more_is_known_of_it_and_again_when_that_is_gone() {
     plain.take(&put(1)).expect("the same in both");
     assert_eq!(count_compact(&plain.compact), 1);
     assert!(plain.compact.bytes() < plain.whole.bytes());
+}
+
+#[test]
+fn a_string_with_a_deadline_by_the_same_write_is_compact() {
+    let mut pair = Pair { compact: keyspace(false, false), whole: keyspace(false, true), time: 100 };
+    let dated = |stamp| Step::Dated { key: 0, deadline: 150, stamp };
+    let put = |stamp| Step::Write { key: 0, kind: 5, column: 7, number: 3, stamp };
+    let mut counts = Vec::new();
+    // All of one datacenter; the third is a value alone, under the deadline of another write.
+    for step in [dated(1), dated(4), put(7), dated(10)] {
+        pair.take(&step).expect("the same in both");
+        pair.check().expect("the same in both");
+        counts.push(count_compact(&pair.compact));
+    }
+    assert_eq!(counts, [1, 1, 0, 1]);
+    assert!(pair.compact.bytes() * 3 < pair.whole.bytes(), "{:?}", pair.compact.bytes());
 }
 
 #[test]

@@ -37,7 +37,13 @@ impl Keyspace {
 
     /// Whether the row, or the field, still has this deadline. A field's may be of a value that is no longer there.
     pub fn expires(&self, expiry: &Expiry) -> bool {
-        let Some(RowRef::Whole(row)) = self.row(&expiry.key) else { return false };
+        let row = match self.row(&expiry.key) {
+            Some(RowRef::Whole(row)) => row,
+            Some(RowRef::Compact(row)) => {
+                return expiry.field.is_none() && row.deadline().is_some() && row.stamp() == expiry.stamp;
+            }
+            _ => return false,
+        };
         let is_the_same =
             |cell: Cow<'_, Cell>| cell.state().newest() == expiry.stamp && cell.state().is_live();
         row.cell(&expiry.column()).is_some_and(is_the_same)

@@ -130,7 +130,7 @@ impl Keyspace {
             self.forgotten = self.forgotten.max(newest);
             self.absent_since = self.absent_since.max(since);
             self.bytes = self.bytes + super::slots::row_bytes(hidden.key()) - hidden.bytes();
-            self.cells -= hidden.columns_count();
+            self.cells -= hidden.cells_count();
             self.last_flush.rows -= 1;
             self.release(slot as u32);
         }

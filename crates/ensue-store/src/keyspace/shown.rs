@@ -46,7 +46,8 @@ impl Keyspace {
     fn counted_as(&self, slot: usize) -> Shows {
         match &self.slots[slot] {
             Slot::Free | Slot::Hidden(_) => Shows::default(),
-            Slot::Compact(_) | Slot::Packed(_) => Shows::SETTLED,
+            Slot::Compact(row) => Shows::of_text(row.deadline().is_some()),
+            Slot::Packed(_) => Shows::SETTLED,
             Slot::Whole(row) => row.counted_as,
         }
     }

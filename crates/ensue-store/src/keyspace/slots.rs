@@ -75,9 +75,9 @@ impl Hidden {
         }
     }
 
-    pub(super) fn columns_count(&self) -> u64 {
+    pub(super) fn cells_count(&self) -> u64 {
         match self {
-            Hidden::Text(_) => 1,
+            Hidden::Text(row) => row.cells_count() as u64,
             Hidden::Columns(row) => row.count() as u64,
         }
     }
@@ -130,7 +130,8 @@ pub(super) fn row_bytes(key: &[u8]) -> u64 {
 }
 
 fn compact_bytes(row: &Compact) -> u64 {
-    COMPACT_BYTES + (row.key().len() + row.value().len()) as u64
+    let deadline = row.deadline().map_or(0, |_| size_of::<u64>());
+    COMPACT_BYTES + (deadline + row.key().len() + row.value().len()) as u64
 }
 
 fn packed_bytes(row: &Packed) -> u64 {
@@ -291,7 +292,7 @@ impl Keyspace {
     /// Merges a value into a row, if that is compact and stays so: values of two datacenters stand against each other.
     fn put_at(&mut self, slot: u32, value: &[u8], write: &Write) -> Option<Outcome> {
         let Slot::Compact(row) = &mut self.slots[slot as usize] else { return None };
-        if row.stamp().datacenter != write.stamp.datacenter {
+        if row.stamp().datacenter != write.stamp.datacenter || row.deadline().is_some() {
             return None;
         }
         let before = compact_bytes(row);
@@ -304,12 +305,12 @@ impl Keyspace {
     pub(super) fn whole(&mut self, slot: u32) -> &mut Row {
         self.unhide(slot);
         let there = &mut self.slots[slot as usize];
-        let (row, bytes) = match std::mem::replace(there, Slot::Free) {
+        let (row, bytes, shows) = match std::mem::replace(there, Slot::Free) {
             Slot::Compact(row) => {
-                let bytes = compact_bytes(&row);
-                (row.into_row(), bytes)
+                let (bytes, shows) = (compact_bytes(&row), Shows::of_text(row.deadline().is_some()));
+                (row.into_row(), bytes, shows)
             }
-            Slot::Packed(row) => (row.to_row(), packed_bytes(&row)),
+            Slot::Packed(row) => (row.to_row(), packed_bytes(&row), Shows::SETTLED),
             Slot::Whole(row) => {
                 *there = Slot::Whole(row);
                 return there.whole_mut().expect("just put there");
@@ -320,7 +321,7 @@ impl Keyspace {
         };
         self.bytes = self.bytes + whole_bytes(&row) - bytes;
         let mut row = row.with_columns_max(self.columns_max);
-        row.counted_as = Shows::SETTLED;
+        row.counted_as = shows;
         *there = Slot::Whole(Box::new(row));
         there.whole_mut().expect("just put there")
     }
@@ -382,6 +383,9 @@ impl Keyspace {
     /// Adds to a string that was put.
     fn add_at(&mut self, slot: u32, effect: &Effect, write: &Write) -> Option<Outcome> {
         let Slot::Compact(row) = &self.slots[slot as usize] else { return None };
+        if row.deadline().is_some() {
+            return None;
+        }
         let mut packed = Packed::of_text(row)?;
         let Merged { outcome, .. } =
             packed.merge(&Column::Text, effect, write, (self.absent_since, self.columns_max))?;
