@@ -31,6 +31,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// How many intervals a datacenter waits for the one that wrote a deadline before it deletes the row itself.
 const PATIENCE: u64 = 30;
+/// Deadlines within so much of each other stand in one list: a list for each millisecond would mostly hold one.
+const GRAIN_MS: u64 = 256;
 /// Rows deleted in one go: many that expire together must not hold up commands.
 const EXPIRED_AT_ONCE: usize = 1_000;
 /// Tombstones removed in one go: so must those of a large row, and what a flush hides.
@@ -40,7 +42,7 @@ pub(in crate::partition) const COLLECTED_AT_ONCE: usize = 10_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Collector {
     candidates: Candidates,
-    /// Rows and fields with deadlines, by the milliseconds at which it is this datacenter's turn to delete them.
+    /// Rows and fields with deadlines, by when it is this datacenter's turn to delete them, in units of `GRAIN_MS`.
     deadlines: BTreeMap<u64, Vec<(KeyspaceId, Expiry)>>,
     round: Option<Round>,
     /// Tombstones of rounds that are over: nothing older can arrive, whatever happens from now on.
@@ -110,6 +112,7 @@ impl Maintenance {
                     false => PATIENCE * cx.config.tuning.collect_interval_ms,
                 };
                 let turn = expiry.deadline_ms.saturating_add(wait);
+                let turn = turn.div_ceil(GRAIN_MS);
                 self.collector.deadlines.entry(turn).or_default().push((keyspace, expiry));
             }
         }
@@ -119,7 +122,7 @@ impl Maintenance {
         }
         let now_ms = cx.promise().ms();
         while let Some(entry) = self.collector.deadlines.first_entry() {
-            if *entry.key() > now_ms {
+            if *entry.key() > now_ms / GRAIN_MS {
                 break;
             }
             let due = entry.remove();
