@@ -66,6 +66,9 @@ def test_a_script_may_do_what_its_user_may(with_app):
             assert pipe.execute() == [1, "1"]
         with pytest.raises(redis.RedisError, match="(?i)unknown command"):
             app.execute_command(b"\x01EVAL", "return 1", 1, "app:s", "user x on nopass ~* &* +@all")
+    with with_app.client(1) as admin:
+        of_scripts = {(entry["reason"], entry["object"]) for entry in admin.acl_log() if entry["context"] == "lua"}
+    assert of_scripts == {("key", "{app:s}"), ("command", "flushall")}
 
 
 def test_a_transaction_with_what_is_not_allowed_changes_nothing(with_app):

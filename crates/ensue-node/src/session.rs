@@ -185,7 +185,13 @@ impl Sessions {
             Message::Changed { keyspace, key, event, writer } => {
                 return self.core.on_changed(keyspace, (key, event, writer));
             }
-            Message::Called { request, keyspace, commands, all } => {
+            Message::Called { request, keyspace, commands, all, denied } => {
+                let is_here = request.core == self.core.config.core && request.boot == self.core.config.boot;
+                if is_here && !denied.is_empty() {
+                    self.with(now, request.session, |turn| {
+                        turn::users::note_denied_to_script(turn, keyspace, &denied)
+                    });
+                }
                 let called = (keyspace, commands.as_slice(), all);
                 let published = called::on_called(&mut self.core, now, request, called);
                 if let Some(session) = self.sessions.get_mut(&request.session) {

@@ -172,13 +172,15 @@ pub enum Message {
         /// The session that wrote it, if it is one of the core that is told.
         writer: Option<SessionId>,
     },
-    /// What the script of this request has called, to a core that is told of changes; its answer follows.
+    /// What the script of this request has called, to a core that is told of changes; its answer follows. What its user
+    /// was denied is told to every core.
     Called {
         request: RequestId,
         keyspace: KeyspaceId,
         commands: Vec<Args>,
         /// These are all of them, and not only the first ones.
         all: bool,
+        denied: Vec<Args>,
     },
     /// A question to all sessions of a core (`CLIENT LIST`, connection counts).
     CoreQuery {

@@ -44,8 +44,8 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 None => w,
             }
         }
-        Message::Called { request, keyspace, commands, all } => {
-            w.request(*request).keyspace(*keyspace).commands(commands).u8(u8::from(*all))
+        Message::Called { request, keyspace, commands, all, denied } => {
+            w.request(*request).keyspace(*keyspace).commands(commands).u8(u8::from(*all)).commands(denied)
         }
         other => unreachable!("no message about channels: {:#06x}", tag::tag_of(other)),
     };
@@ -80,6 +80,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             keyspace: r.keyspace()?,
             commands: r.commands()?,
             all: flag(r)?,
+            denied: r.commands()?,
         },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })

@@ -311,7 +311,13 @@ fn channel() -> Vec<(&'static str, Message)> {
         ),
         (
             "called",
-            Message::Called { request: request(), keyspace: KeyspaceId(3), commands: commands(), all: true },
+            Message::Called {
+                request: request(),
+                keyspace: KeyspaceId(3),
+                commands: commands(),
+                all: true,
+                denied: commands(),
+            },
         ),
         ("publish", Message::Publish { publisher, kind: ChannelKind::Channel, channel, payload, past }),
     ]

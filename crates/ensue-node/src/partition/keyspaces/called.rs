@@ -1,6 +1,6 @@
 //! What a script has called, for the core of its session: clients that monitor are shown it, and those that are told of
 //! changes are told of those of the keys that it has read. What it publishes is published by that core, when the script
-//! has its answer.
+//! has its answer; what its user may not do, that core records.
 
 use super::Keyspaces;
 use super::scripts::is_published;
@@ -18,6 +18,9 @@ pub(super) struct ScriptCalls {
     is_full: bool,
     /// How many of them publish, and bytes of these.
     published: (usize, usize),
+    /// What the user of the script may not do, as far as there is room, and bytes of it.
+    denied: Vec<Args>,
+    denied_bytes: usize,
 }
 
 impl ScriptCalls {
@@ -47,6 +50,17 @@ impl ScriptCalls {
         has_room
     }
 
+    /// The user may not do this.
+    pub(super) fn note_denied(&mut self, args: &[Bytes]) {
+        let bytes: usize = args.iter().map(Bytes::len).sum();
+        let has_room = self.denied.len() < limits::CALLS_TOLD_MAX
+            && self.denied_bytes + bytes <= limits::CALLS_TOLD_BYTES_MAX;
+        if has_room {
+            self.denied_bytes += bytes;
+            self.denied.push(args.to_vec());
+        }
+    }
+
     pub(super) fn note(&mut self, args: &[Bytes]) {
         let bytes: usize = args.iter().map(Bytes::len).sum();
         self.is_full |= self.commands.len() >= limits::CALLS_TOLD_MAX
@@ -61,11 +75,11 @@ impl ScriptCalls {
 impl Keyspaces {
     /// Tells the core of a session what its scripts have called, before it is answered.
     pub(super) fn tell_calls(&mut self, cx: &mut Cx, execution: &Execution) {
-        let ScriptCalls { commands, is_full, .. } = std::mem::take(&mut self.called);
-        if commands.is_empty() && !is_full {
+        let ScriptCalls { commands, is_full, denied, .. } = std::mem::take(&mut self.called);
+        if commands.is_empty() && denied.is_empty() && !is_full {
             return;
         }
         let (request, keyspace) = (execution.request, execution.keyspace);
-        cx.send(execution.from, Message::Called { request, keyspace, commands, all: !is_full });
+        cx.send(execution.from, Message::Called { request, keyspace, commands, all: !is_full, denied });
     }
 }

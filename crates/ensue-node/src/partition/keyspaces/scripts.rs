@@ -259,6 +259,10 @@ impl Calls for Commands<'_> {
             Ok(spec) => spec,
             Err(reply) => return Called::Answered(reply, COMMAND_STEPS),
         };
+        if let Some(reply) = self.denial(spec, &args) {
+            self.called.note_denied(&args);
+            return Called::Answered(reply, COMMAND_STEPS);
+        }
         let refused = if spec.route == Route::Session { None } else { self.refusal(spec, &args) };
         if refused.is_none() && self.tells_calls && !is_published(&args) {
             self.called.note(&args);
@@ -306,13 +310,17 @@ impl Commands<'_> {
         if read_only && (spec.is_write() || is_published(args)) {
             return Err(READ_ONLY);
         }
+        Ok(spec)
+    }
+
+    /// What a command is answered that the user may not execute.
+    fn denial(&self, spec: &'static CommandSpec, args: &[Bytes]) -> Option<Reply> {
         let call = acl::Call { spec, args, database: self.keyspace };
-        match self.user.as_ref().map_or(Ok(()), |user| user.check(&call)) {
-            Ok(()) => Ok(spec),
-            Err(Denied::Command) => Err(MAY_NOT_RUN),
-            Err(Denied::Channel { .. }) => Err(MAY_NOT_PUBLISH),
-            Err(_) => Err(MAY_NOT_ACCESS),
-        }
+        self.user.as_ref()?.check(&call).err().map(|denied| match denied {
+            Denied::Command => MAY_NOT_RUN,
+            Denied::Channel { .. } => MAY_NOT_PUBLISH,
+            _ => MAY_NOT_ACCESS,
+        })
     }
 
     fn refusal(&self, spec: &CommandSpec, args: &[Bytes]) -> Option<Refused> {

@@ -194,7 +194,7 @@ fn of_a_script_the_keys_are_noted_that_it_has_read() {
         .map(|line| line.split(' ').map(|word| Bytes::from(word.to_owned())).collect())
         .to_vec();
     let mut called = |commands, all| {
-        let message = Message::Called { request, keyspace: KeyspaceId(0), commands, all };
+        let message = Message::Called { request, keyspace: KeyspaceId(0), commands, all, denied: Vec::new() };
         let from = Address::Partition { datacenter: DatacenterId(0), partition: PartitionId(0) };
         let to = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
         world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });

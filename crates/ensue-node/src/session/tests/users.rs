@@ -88,6 +88,40 @@ fn a_script_says_what_its_user_may_do_and_no_client_can_say_it() {
     panic!("the script was never sent");
 }
 
+/// Each with what Redis records: the command, or the key.
+#[test]
+fn what_a_script_was_denied_is_in_the_log_as_of_a_script() {
+    let mut world = as_app();
+    world.sessions.core.scripts.insert(&Bytes::from("x"));
+    world.send(&[&format!("EVAL x 1 {}", key(0, 0))]);
+    let request = request(&world.sent[0]);
+    let denied = ["FLUSHALL", "GET other", "SET k 1"]
+        .map(|line| line.split(' ').map(|word| Bytes::from(word.to_owned())).collect())
+        .to_vec();
+    let message = Message::Called {
+        request,
+        keyspace: ensue_types::KeyspaceId(0),
+        commands: Vec::new(),
+        all: true,
+        denied,
+    };
+    let from = Address::Partition { datacenter: DatacenterId(0), partition: PartitionId(0) };
+    let to = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+    world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });
+    let Reply::Array(entries) = world.sessions.core.access.refusals(world.now) else { panic!() };
+    let text = |reply: &Reply| match reply {
+        Reply::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => panic!("{other:?}"),
+    };
+    let told = |entry: &Reply| match entry {
+        Reply::Map(pairs) => [1, 2, 3, 4].map(|place| text(&pairs[place].1)).join(" "),
+        other => panic!("{other:?}"),
+    };
+    let told: Vec<String> = entries.iter().map(told).collect();
+    // What it may do by now is not there.
+    assert_eq!(told, ["key lua other app", "command lua flushall app"]);
+}
+
 #[test]
 fn the_mark_of_a_script_is_no_name_that_a_client_can_send() {
     let mut world = World::new();

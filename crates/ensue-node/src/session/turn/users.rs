@@ -12,7 +12,7 @@ use crate::session::exchange::Exchange;
 use crate::session::transactions::multi::Multi;
 use ensue_acl::Context;
 use ensue_resp::{CommandSpec, Route};
-use ensue_types::{Args, Reply};
+use ensue_types::{Args, KeyspaceId, Reply};
 use std::sync::Arc;
 
 /// `AUTH` and `HELLO`.
@@ -114,6 +114,19 @@ pub(super) fn refusal(turn: &mut Turn<'_>, spec: &'static CommandSpec, args: &Ar
     let (reply, refusal) = refused::refusal(&user, turn.cx.keyspace(), command, (context, || line(turn)))?;
     turn.cx.core.note_refusal(turn.cx.now, refusal);
     Some(reply)
+}
+
+/// A script of this session was denied these commands. Those that its user may execute by now are not noted.
+pub(in crate::session) fn note_denied_to_script(turn: &mut Turn<'_>, keyspace: KeyspaceId, denied: &[Args]) {
+    let Some(user) = turn.session.client.user().map(Arc::clone) else { return };
+    for args in denied {
+        let Some(spec) = args.first().and_then(|name| ensue_resp::lookup(name)) else { continue };
+        let command = (spec, &args[..]);
+        let refused = refused::refusal(&user, keyspace, command, (Context::Lua, || line(turn)));
+        if let Some((_, refusal)) = refused {
+            turn.cx.core.note_refusal(turn.cx.now, refusal);
+        }
+    }
 }
 
 /// The same of a command that waits for somebody else, after users have changed: Redis checks one again when it would
