@@ -1,26 +1,34 @@
 """The metrics port: what it shows of a cluster that works and of one that does not, and who is answered."""
 
+import base64
+import contextlib
+import json
 import pathlib
 import re
 import shutil
+import signal
 import socket
+import ssl
 import subprocess
 import time
 import urllib.error
 import urllib.request
 
 import pytest
-from cluster import ROOT, wait_until
+from cluster import ROOT, ensue, wait_until
 from ports import METRICS
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
 
 
-def get(port, path, host="127.0.0.1", accept="*/*"):
+def get(port, path, host="127.0.0.1", accept="*/*", user=None, name=None, tls=None):
     """The status, the type and the text."""
-    request = urllib.request.Request(f"http://{host}:{port}{path}", headers={"Accept": accept})
+    headers = {"Accept": accept, **({"Host": name} if name else {})}
+    if user:
+        headers["Authorization"] = "Basic " + base64.b64encode(user.encode()).decode()
+    request = urllib.request.Request(f"{'https' if tls else 'http'}://{host}:{port}{path}", headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=10, context=tls) as answer:
             return answer.status, answer.headers["Content-Type"], answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.headers["Content-Type"], error.read().decode()
@@ -138,6 +146,12 @@ def test_both_formats_have_the_same_figures_and_promtool_accepts_them(clean):
     config = pathlib.Path(ROOT) / "examples/prometheus/prometheus.yml"
     done = subprocess.run([promtool, "check", "config", config], capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stdout + done.stderr
+    # The other example names files that are elsewhere.
+    config = pathlib.Path(ROOT) / "examples/prometheus/prometheus-tls.yml"
+    done = subprocess.run(
+        [promtool, "check", "config", "--syntax-only", config], capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_health_and_nonsense(clean):
@@ -163,21 +177,151 @@ def own_address():
             return None
 
 
-def test_only_this_machine_is_answered_unless_the_operator_says_so(servers):
+def test_other_machines_see_figures_if_they_log_in_or_the_operator_says_so(servers):
     address = own_address()
     if address is None or address.startswith("127."):
         pytest.skip("this machine has no other address")
-    for name, said in (("dc1", "no"), ("dc2", "yes")):
+    directives = {
+        "dc1": [], "dc2": ["metrics-unauthenticated yes"],
+        "dc3": ["requirepass secret", "user spy on >secret ~* +get", "user watcher on >secret -@all +info"],
+    }
+    for name, lines in directives.items():
         port = servers.port(name) + METRICS
-        servers.start(
-            name, f"metrics-port {port}", "metrics-bind 0.0.0.0", f"metrics-unauthenticated {said}",
-        )
+        servers.start(name, f"metrics-port {port}", "metrics-bind 0.0.0.0", *lines)
         wait_until(lambda: is_up(port), 20, f"{name} listens")
-    assert get(servers.port("dc1") + METRICS, "/healthz", address)[0] == 403
-    assert get(servers.port("dc2") + METRICS, "/healthz", address)[0] == 200
-    assert get(servers.port("dc1") + METRICS, "/healthz")[0] == 200
+    ports = {name: servers.port(name) + METRICS for name in directives}
+    wait_until(lambda: get(ports["dc1"], "/v1/keys")[0] == 200, 30, "dc1 serves")
+    # As long as nobody needs a password, another machine is answered nothing that names anything.
+    for path in ("/", "/metrics", "/v1/state", "/v1/bdbs", "/v1/keys"):
+        assert get(ports["dc1"], path, address)[0] == 403, path
+        assert get(ports["dc1"], path, address, user="default:any")[0] == 403, path
+        assert get(ports["dc1"], path)[0] == 200, path
+    assert get(ports["dc1"], "/healthz", address)[0] == 200
+    assert get(ports["dc2"], "/metrics", address)[0] == 200
+    assert get(ports["dc2"], "/v1/keys", address)[0] == 403, "what is open are the figures"
+    # Where there are passwords, this machine needs one, too.
+    for host in (address, "127.0.0.1"):
+        for user, status in (
+            (None, 401), ("default:wrong", 401), ("nobody:secret", 401), ("spy:secret", 403), ("watcher:secret", 200),
+            ("default:secret", 200),
+        ):
+            for path in ("/metrics", "/v1/state", "/v1/bdbs/1/availability"):
+                found = get(ports["dc3"], path, host, user=user)[0]
+                # The others are not linked to dc3, so it may not be available yet.
+                assert found == status or (status, found) == (200, 503), (host, user, path)
+        assert get(ports["dc3"], "/v1/keys", host, user="watcher:secret")[0] == 403
+        assert get(ports["dc3"], "/v1/keys", host, user="default:secret")[0] == 200
+    servers.end("dc1")
+    not_ready = (503, "not ready\n")
+    wait_until(lambda: get(ports["dc3"], "/readyz", address)[::2] == not_ready, 20, "why is told to who may see it")
+    assert "the link to dc1 is down" in get(ports["dc3"], "/readyz", address, user="watcher:secret")[2]
     log = (servers.directory / "dc1.log").read_text()
-    assert "only this machine is answered without `metrics-unauthenticated yes`" in log
+    assert "passwords are sent there in the clear" in log
+
+
+def test_a_page_of_a_foreign_site_reads_nothing_by_a_name_of_its_own(clean):
+    port = clean.port + METRICS
+    for path in ("/", "/metrics", "/v1/state", "/v1/keys", "/v1/bdbs"):
+        assert get(port, path, name="evil.example")[0] == 421, path
+        assert get(port, path, name=f"localhost:{port}")[0] == 200, path
+    assert get(port, "/healthz", name="evil.example")[0] == 200
+
+
+def test_figures_over_tls(servers, tmp_path):
+    folder = tmp_path / "ours"
+    assert ensue("certificates", "--out", folder, "dc1").returncode == 0
+    port = servers.port("dc1") + METRICS
+    servers.lines["dc1"] = ["dc1"]
+    servers.start(
+        "dc1", f"tls-cert-file {folder}/dc1-node0.pem", f"tls-key-file {folder}/dc1-node0.key", "metrics-tls yes",
+        f"metrics-port {port}", "requirepass secret",
+    )
+    context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+
+    def figures(user="default:secret"):
+        return get(port, "/metrics", user=user, tls=context)
+
+    def serves():
+        with contextlib.suppress(OSError):
+            return figures()[0] == 200
+
+    wait_until(serves, 20, "it serves over TLS")
+    assert "ensue_node_info" in figures()[2]
+    assert figures(None)[0] == 401
+    # Who speaks no TLS is told nothing.
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
+        plain.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+        heard = b""
+        with contextlib.suppress(ConnectionResetError):
+            while part := plain.recv(4096):
+                heard += part
+    assert heard[:1] in (b"", b"\x15")
+    # Certificates are read again for this port, too.
+    first = serial(port, context)
+    assert ensue("certificates", "--out", folder, "dc1").returncode == 0
+    servers.running["dc1"].send_signal(signal.SIGHUP)
+    wait_until(lambda: serial(port, context) != first, 20, "it presents the new certificate")
+    # Whoever drips its handshake loses its place.
+    slow = []
+
+    def is_full():
+        slow.extend(socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(16))
+        return not serves()
+
+    wait_until(is_full, 20, "no place is left")
+    wait_until(serves, 20, "there is room again")
+    for one in slow:
+        one.close()
+
+
+def serial(port, context):
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
+        with context.wrap_socket(plain, server_hostname="localhost") as tls:
+            return tls.getpeercert()["serialNumber"]
+
+
+def test_a_prometheus_scrapes_over_tls_as_a_user(servers, tmp_path):
+    """By the lines that the documents show."""
+    prometheus = shutil.which("prometheus")
+    if prometheus is None:
+        pytest.skip("prometheus is not installed")
+    folder = tmp_path / "ours"
+    assert ensue("certificates", "--out", folder, "dc1").returncode == 0
+    port, own = servers.port("dc1") + METRICS, servers.ports.first + METRICS + 20
+    servers.lines["dc1"] = ["dc1"]
+    servers.start(
+        "dc1", f"tls-cert-file {folder}/dc1-node0.pem", f"tls-key-file {folder}/dc1-node0.key", "metrics-tls yes",
+        f"metrics-port {port}", "requirepass secret", "user watcher on >watch -@all +info",
+    )
+    example = (ROOT / "examples/prometheus/prometheus-tls.yml").read_text()
+    for ours, its in (
+        ("/etc/prometheus/ensue-ca.pem", f"{folder}/ca.pem"),
+        ("/etc/prometheus/ensue-password", f"{tmp_path}/password"),
+        ("scrape_interval: 5s", "scrape_interval: 1s"),
+    ):
+        assert ours in example
+        example = example.replace(ours, its)
+    example = re.sub(r"targets: \[.*\]", f'targets: ["127.0.0.1:{port}"]', example)
+    (tmp_path / "prometheus.yml").write_text(example)
+    (tmp_path / "alerts.yml").write_text((ROOT / "examples/prometheus/alerts.yml").read_text())
+    (tmp_path / "password").write_text("watch")
+    with (tmp_path / "prometheus.log").open("ab") as log:
+        process = subprocess.Popen(
+            [prometheus, f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/tsdb",
+             f"--web.listen-address=127.0.0.1:{own}"],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        )
+    try:
+
+        def scraped():
+            with contextlib.suppress(OSError):
+                found = json.loads(get(own, "/api/v1/query?query=ensue_node_info")[2])["data"]["result"]
+                return found and found[0]["metric"]["datacenter"]
+
+        assert wait_until(scraped, 60, "it has the figures", pause=0.5) == "dc1"
+    finally:
+        process.kill()
+        process.wait()
 
 
 def is_up(port):

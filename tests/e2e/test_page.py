@@ -1,5 +1,6 @@
 """The page for people on the metrics port: it is whole, asks nobody else, and what it draws is what happens."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -11,6 +12,8 @@ import pytest
 import redis
 from cluster import ROOT, wait_until
 from ports import METRICS
+from test_metrics import get as metrics_get
+from test_metrics import is_up
 
 SCRIPT = ROOT / "crates/ensue-server/src/metrics/assets/gauges.js"
 
@@ -45,7 +48,7 @@ def test_the_page_and_all_that_it_names_are_served_by_the_node(clean):
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "script-src 'self'" in policy and "unsafe" not in policy
     named = re.findall(r'(?:href|src)="([^"]*)"', text)
-    assert {"/gauges.js", "/gauges.css", "/gauges.svg", "/metrics", "/v1/state"} == set(named)
+    assert {"/gauges.js", "/keys.js", "/gauges.css", "/gauges.svg", "/metrics", "/v1/state"} == set(named)
     for path in named:
         assert get(port, path)[0] == 200, path
     assert f"http://127.0.0.1:{port}/" in clean.log.read_text().split("in a browser: ")[1]
@@ -108,6 +111,130 @@ def test_a_cut_link_is_seen_on_both_sides_and_its_lag(dev):
     assert state(cluster, 1)["ready"]
 
 
+def found(port, path, user=None):
+    status, kind, text = metrics_get(port, path, user=user)
+    assert (status, kind) == (200, "application/json"), text
+    return json.loads(text)
+
+
+def test_keys_are_listed_with_what_is_in_them(clean):
+    port = clean.port + METRICS
+    with clean.client(1) as client:
+        client.set("browse:string", "v" * 300, px=100_000_000)
+        client.hset("browse:hash", mapping={"f": "1"})
+        client.rpush("browse:list", *range(20))
+        client.sadd("browse:set", "m")
+        client.zadd("browse:zset", {"z": 1.5})
+        client.xadd("browse:stream", {"f": "v"})
+        client.set(b"browse:\xff", b"\x00\xff")
+        client.hset("browse:large", mapping={str(number): "x" * 200 for number in range(1_000)})
+        client.set("other", "v")
+
+    def everything(more=""):
+        rows, cursor = {}, "0"
+        while True:
+            part = found(port, f"/v1/keys?keyspace=0&match=browse:*&cursor={cursor}{more}")
+            rows.update({row["key"]: row for row in part["keys"]})
+            cursor = part["cursor"]
+            if cursor == "0":
+                return rows
+
+    rows = everything()
+    assert set(rows) == {
+        f"browse:{name}" for name in ("string", "hash", "list", "set", "zset", "stream", "large", "\xff")
+    }
+    string = rows["browse:string"]
+    assert (string["type"], string["length"], string["value"]) == ("string", 300, "v" * 128)
+    assert 99_000_000 < string["ttl_ms"] <= 100_000_000 and string["bytes"] > 300
+    assert rows["browse:hash"]["value"][1] == ["f", "1"] and rows["browse:hash"]["ttl_ms"] == -1
+    assert (rows["browse:list"]["length"], rows["browse:list"]["value"]) == (20, [str(n) for n in range(8)])
+    assert rows["browse:zset"]["value"] == ["z", "1.5"] and rows["browse:set"]["value"][1] == ["m"]
+    assert rows["browse:stream"]["value"][0][1] == ["f", "v"]
+    assert rows["browse:\xff"]["value"] == "\x00\xff"
+    assert rows["browse:large"]["length"] == 1_000 and rows["browse:large"]["value"] is None
+    assert set(everything("&type=hash")) == {"browse:hash", "browse:large"}
+    assert found(port, "/v1/keys?keyspace=1")["keys"] == []
+    assert get(port, "/v1/keys?keyspace=99")[0] == 400
+    assert get(port, "/v1/keys?cursor=x")[0] == 400
+    # Looking changes nothing, and there is nothing that does.
+    with clean.client(1) as client:
+        assert client.dbsize() == 9
+
+
+def test_conflicts_and_branches_are_listed(dev):
+    cluster = dev(delay="5ms", datacenters=2, flags=["--protocol", "cops-cd", "--keyspace", "1=tardis"])
+    port = cluster.port + METRICS
+    for keyspace in (0, 1):
+        with cluster.client(1, db=keyspace) as client:
+            client.set("k", "base")
+        cluster.converge(keyspace=keyspace)
+    cluster.link(1, 2, "cut")
+    for datacenter in (1, 2):
+        for keyspace in (0, 1):
+            with cluster.client(datacenter, db=keyspace) as client:
+                client.set("k", f"of dc{datacenter}")
+    cluster.link(1, 2, "heal")
+    shown = wait_until(lambda: (now := found(port, "/v1/conflicts"))["standing"] and now, 20, "the conflict is seen")
+    [standing] = shown["standing"]
+    assert standing["key"] == "k"
+    assert {value["write"]["value"] for value in standing["values"]} == {"of dc1", "of dc2"}
+    assert shown["seen"][-1]["key"] == "k" and shown["leaves"] is None
+
+    def differing():
+        shown = found(port, "/v1/conflicts?keyspace=1")
+        return shown if len(shown["leaves"]) == 2 else None
+
+    shown = wait_until(differing, 20, "there are two branches")
+    [differs] = shown["in_branches"]
+    assert differs["key"] == "k" and {"of dc1", "of dc2"} <= set(map(str, differs["values"]))
+
+
+def test_who_may_not_read_sees_nothing(servers):
+    port = servers.port("dc1") + METRICS
+    servers.lines["dc1"] = ["dc1"]
+    users = ["user app on >app ~app:* -@all +@read", "user getter on >getter ~* -@all +get"]
+    users.append("user off off >off ~* +@all")
+    servers.start("dc1", f"metrics-port {port}", "metrics-unauthenticated yes", "requirepass secret", *users)
+    wait_until(lambda: is_up(port), 20, "it listens")
+    with redis.Redis("127.0.0.1", servers.port("dc1"), password="secret") as client:
+        wait_until(lambda: writes(client), 20, "it serves")
+        client.set("app:mine", "1")
+        client.set("secret:theirs", "2")
+        for user, status in ((None, 401), ("app:wrong", 401), ("off:off", 401), ("getter:getter", 403)):
+            for path in ("/v1/keys", "/v1/conflicts"):
+                assert metrics_get(port, path, user=user)[0] == status, (user, path)
+        # What is open are figures, not data.
+        assert metrics_get(port, "/metrics")[0] == 200
+        assert [row["key"] for row in found(port, "/v1/keys", "app:app")["keys"]] == ["app:mine"]
+        assert metrics_get(port, "/v1/conflicts", user="app:app")[0] == 403
+        assert len(found(port, "/v1/keys", "default:secret")["keys"]) == 2
+        # What was refused is in the log of refusals, as of any client.
+        log = client.acl_log()
+        assert any((entry["username"], entry["object"]) == ("getter", "scan") for entry in log), log
+
+
+def writes(client):
+    with contextlib.suppress(redis.RedisError):
+        return client.set("app:mine", "0")
+
+
+def test_a_browser_draws_the_page_and_runs_nothing_that_is_stored(clean, tmp_path):
+    browser = shutil.which("chromium")
+    if browser is None:
+        pytest.skip("chromium is not installed")
+    with clean.client(1) as client:
+        client.set("<script>document.title='taken'</script>", "<img src=x onerror=alert(1)>")
+    port = clean.port + METRICS
+    words = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
+    done = subprocess.run(
+        [*words, "--virtual-time-budget=6000", "--dump-dom", f"http://127.0.0.1:{port}/"],
+        capture_output=True, text=True, timeout=120,
+    )
+    drawn = done.stdout
+    assert "<title>dc1 (ready)</title>" in drawn, done.stderr[-2_000:]
+    assert "link up" in drawn and 'id="keys-look"' in drawn and "</svg>" in drawn
+
+
 CHECKS = """
 import { delaysBetween, duration, bytes, count, pieces, places, rate, roundUp, sample } from %s;
 import { deepStrictEqual as equal, ok } from "node:assert";
@@ -150,13 +277,38 @@ ok(three.dc1.x < three.dc2.x && three.dc3.y > three.dc1.y && Object.keys(places(
 """
 
 
-def test_what_the_script_computes(tmp_path):
+KEYS_CHECKS = """
+import { conflictRow, deadline, preview, readable } from %s;
+import { deepStrictEqual as equal } from "node:assert";
+
+equal([readable("caf\\u00c3\\u00a9"), readable("\\u00ff<b>\\u0000"), readable("a\\nb")],
+  ["caf\\u00e9", "\\\\xff<b>\\\\x00", "a\\\\x0ab"]);
+equal([deadline(-1), deadline(1500), deadline(undefined)], ["none", "1.5 s", "\\u2013"]);
+const row = (type, length, value) => preview({ type, length, value });
+equal(row("string", 3, "abc"), "abc");
+equal(row("string", 300, "abc"), "abc \\u2026");
+equal(row("hash", 1, ["0", ["f", "v"]]), "f: v");
+equal(row("zset", 9, ["a", "1", "b", "2"]), "a: 1, b: 2 \\u2026");
+equal(row("list", 2, ["a", "b"]), "a, b");
+equal(row("stream", 1, [["1-0", ["f", "v"]]]), "1-0 {f: v}");
+equal(row("set", 9, null), "too large to be shown");
+equal(row("list", 2, { error: "NOPERM no" }), "NOPERM no");
+const line = { keyspace: 3, key: "k", field: "f", handler: "newest", arrived: { origin: "dc2", value: "2" },
+  met: [{ origin: "dc1", delete: true }], shows: "2" };
+equal(conflictRow(line), ["3", "k", "f", "dc2: 2", "dc1: deleted", "2"]);
+"""
+
+
+@pytest.mark.parametrize("checks", [CHECKS, KEYS_CHECKS], ids=["gauges", "keys"])
+def test_what_the_scripts_compute(tmp_path, checks):
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
-    module = tmp_path / "gauges.mjs"
-    module.write_text(SCRIPT.read_text())
-    code = CHECKS % json.dumps(module.as_uri())
+    for script in (SCRIPT, SCRIPT.with_name("keys.js")):
+        text = script.read_text().replace('"/gauges.js"', '"./gauges.mjs"')
+        (tmp_path / script.with_suffix(".mjs").name).write_text(text)
+    module = tmp_path / ("gauges.mjs" if checks is CHECKS else "keys.mjs")
+    code = checks % json.dumps(module.as_uri())
     words = [node, "--input-type=module", "-e", code]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

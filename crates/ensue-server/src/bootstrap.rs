@@ -215,7 +215,9 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     }
     let first = Arc::clone(&inboxes[0]);
     let metrics = metrics
-        .map(|socket| MetricsPort::start(socket, config, &cluster, machine.clock, first))
+        .map(|socket| {
+            MetricsPort::start(socket, config, &cluster, machine.clock, (first, certificates.clone()))
+        })
         .transpose()?;
     let mut cores = Vec::new();
     for (pump, inbox) in pumps.into_iter().zip(inboxes) {

@@ -114,10 +114,19 @@ pub const BACKUP_CHECKED_BYTES: u64 = 16 << 10;
 /// Reads of a backup that wait, of all clients of a node.
 pub const BACKUP_READS_WAITING_MAX: usize = 64;
 /// Connections of the metrics port, each of which has a thread as long as it lasts.
-pub const METRICS_CONNECTIONS_MAX: usize = 8;
+pub const METRICS_CONNECTIONS_MAX: usize = 16;
+/// So many of them are left to this machine.
+pub const METRICS_LOCAL_CONNECTIONS: usize = 4;
 /// How long one may take from its first byte to its last one, in each direction, and longest head of a request.
 pub const METRICS_TRANSFER_MS: u64 = 5_000;
 pub const METRICS_HEAD_BYTES_MAX: usize = 8 << 10;
+/// Keys of which the page shows more than the name at once, and conflicts.
+pub const BROWSED_KEYS_MAX: usize = 100;
+pub const BROWSED_CONFLICTS_MAX: usize = 100;
+/// Steps of a scan that look for them: each is of at least 50 keys, or of what is left of a partition.
+pub const BROWSED_STEPS_MAX: usize = 32;
+/// Bytes that a value may take in memory for its first elements to be read: one of them may be as long as all.
+pub const BROWSED_BYTES_MAX: i64 = 64 << 10;
 /// How long it may then take to close its side.
 pub const METRICS_DRAIN_MS: u64 = 500;
 /// How old an observation may be that is shown again, and how much longer than a request a core may take for one.

@@ -77,8 +77,12 @@ pub struct Config {
     pub metrics_port: u16,
     /// Address on which they are.
     pub metrics_bind: IpAddr,
-    /// Whoever reaches that port is answered, from other machines too.
+    /// Whoever reaches that port may read the figures, from other machines too, without logging in.
     pub metrics_unauthenticated: bool,
+    /// That port speaks TLS.
+    pub metrics_tls: bool,
+    /// Names by which browsers and monitors know this node, beside addresses and the hosts of `node` lines.
+    pub metrics_hosts: Vec<String>,
     pub tls: TlsOptions,
     pub requirepass: Option<String>,
     /// What `user` lines say, without the word.
@@ -189,6 +193,8 @@ impl Default for Config {
             metrics_port: 0,
             metrics_bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
             metrics_unauthenticated: false,
+            metrics_tls: false,
+            metrics_hosts: Vec::new(),
             tls: TlsOptions::default(),
             requirepass: None,
             users: Vec::new(),
@@ -233,6 +239,11 @@ impl Default for Config {
 pub const DEFAULT_PROTOCOL: &str = "eiger";
 
 impl Config {
+    /// Whether the metrics port is there and speaks TLS.
+    pub(crate) fn serves_metrics_over_tls(&self) -> bool {
+        self.metrics_port != 0 && self.metrics_tls
+    }
+
     /// Reads the file if there is one, then the variables, then the flags (`--directive value…`), and checks the whole.
     ///
     /// `--config FILE` among the flags names the file too.

@@ -147,7 +147,8 @@ fn saved(path: Option<&Path>, text: &[u8]) -> Result<(), String> {
 
 /// How often somebody looks whether a backup is to be let go.
 const BACKUP_LOOK: Duration = Duration::from_secs(10);
-const NO_TLS: &str = "neither `tls-port` nor `tls-cluster` is configured, so there are no certificates";
+const NO_TLS: &str =
+    "none of `tls-port`, `tls-cluster` and `metrics-tls` is configured, so there are no certificates";
 const NO_FILE: &str = "there is no file of users";
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::disk::syncer::SyncDone;
 use crate::listener::Guest;
 use crate::metrics::Question;
 use crate::peers::Resolved;
+use crate::visitors::Visit;
 use ensue_node::ErrandDone;
 use ensue_types::{PartitionId, SessionId};
 use ensue_wire::Envelope;
@@ -42,6 +43,8 @@ pub(crate) enum Mail {
     Moment(Arc<Moment>),
     /// Somebody watches this node; on the first core of a node.
     Observe(Question),
+    /// Commands of somebody who came by the metrics port; on the first core of a node.
+    Visit(Visit),
     /// No client is let in from now on; those that are connected are ended when they have their answers.
     Drain,
     Shutdown,

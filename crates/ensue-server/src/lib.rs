@@ -37,6 +37,7 @@ mod temporary;
 mod tls;
 mod transport;
 mod users;
+mod visitors;
 
 pub use bootstrap::{Machine, MemoryGauge, Running, StartError, start};
 pub use config::{Config, ConfigError};

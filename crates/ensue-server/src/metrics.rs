@@ -2,16 +2,20 @@
 //!
 //! - On `GET /metrics`: the figures of this node, as OpenMetrics or as the older text.
 //! - On `GET /healthz`: that the process lives. No core is asked.
-//! - On `GET /readyz`: what `ensue_ready` in `INFO` says, and why not.
+//! - On `GET /readyz`: what `ensue_ready` in `INFO` says, and to who may see the figures why not.
 //! - On `GET /`: a page for people (`assets`), which draws what `GET /v1/state` says (`state`).
+//! - On `GET /v1/keys` and `GET /v1/conflicts`: what the page shows of the data (`browse`).
 //! - On `GET /v1/bdbs…`: what clients that fail over by themselves ask (`availability`).
 //!
 //! A thread of its own accepts connections, and each has a thread as long as it lasts: there are few, each has a bound
-//! in bytes and in time, and one request. Whoever is slow or sends nonsense harms only itself. Cores are asked through
-//! an inbox, as other threads ask them, and no more often than `watch` lets.
+//! in bytes and in time, and one request, over TLS where it is wanted (`wire`). Whoever is slow or sends nonsense harms
+//! only itself. Cores are asked through an inbox, as other threads ask them: for figures no more often than `watch`
+//! lets, and for what a user may see as sessions ask (`access`).
 
+mod access;
 mod assets;
 mod availability;
+mod browse;
 mod buckets;
 mod commands;
 mod families;
@@ -19,15 +23,19 @@ mod http;
 mod page;
 mod state;
 mod watch;
+mod wire;
 
 use crate::bounds::{
-    ACCEPT_PAUSE_US, METRICS_CONNECTIONS_MAX, METRICS_DRAIN_MS, METRICS_HEAD_BYTES_MAX, METRICS_TRANSFER_MS,
+    ACCEPT_PAUSE_US, METRICS_CONNECTIONS_MAX, METRICS_DRAIN_MS, METRICS_HEAD_BYTES_MAX,
+    METRICS_LOCAL_CONNECTIONS, METRICS_TRANSFER_MS, OBSERVATION_WAIT_MS,
 };
 use crate::clock::{Clock, wall_ms};
 use crate::config::{Cluster, Config};
 use crate::inbox::Inbox;
 use crate::listener::is_loopback;
 use crate::log;
+use crate::tls::Certificates;
+use access::{Asked, Hosts, Visits};
 use availability::Database;
 use ensue_node::Scope;
 use http::{Refusal, Request};
@@ -40,6 +48,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use watch::Watch;
+use wire::Wire;
 
 pub(crate) use watch::Question;
 
@@ -49,9 +58,13 @@ struct Site {
     title: Title,
     database: Database,
     watch: Watch,
+    visits: Visits,
+    hosts: Hosts,
+    /// If connections use TLS.
+    certificates: Option<Certificates>,
     /// When the port began.
     began: Instant,
-    /// Other machines are answered.
+    /// Everybody may see the figures.
     open: bool,
     /// The node lets no client in any more.
     draining: AtomicBool,
@@ -80,12 +93,13 @@ pub(crate) fn listen(config: &Config) -> Result<Option<TcpListener>, (SocketAddr
     }
     let address = SocketAddr::new(config.metrics_bind, config.metrics_port);
     if !is_loopback(address.ip()) {
-        match config.metrics_unauthenticated {
-            true => log::warning(format_args!("whoever reaches {address} can read the metrics of this node")),
-            false => log::warning(format_args!(
-                "`metrics-bind {}`: only this machine is answered without `metrics-unauthenticated yes`",
+        if config.metrics_unauthenticated {
+            log::warning(format_args!("whoever reaches {address} can read the metrics of this node"));
+        } else if !config.metrics_tls {
+            log::warning(format_args!(
+                "`metrics-bind {}` without `metrics-tls yes`: passwords are sent there in the clear",
                 config.metrics_bind
-            )),
+            ));
         }
     }
     TcpListener::bind(address).map(Some).map_err(|error| (address, error))
@@ -98,7 +112,7 @@ impl MetricsPort {
         config: &Config,
         cluster: &Cluster,
         clock: Clock,
-        inbox: Arc<Inbox>,
+        (inbox, certificates): (Arc<Inbox>, Option<Certificates>),
     ) -> io::Result<MetricsPort> {
         let names = cluster.datacenters.iter().map(|datacenter| datacenter.name.clone());
         let own = cluster.own_datacenter().name.clone();
@@ -109,17 +123,22 @@ impl MetricsPort {
             keyspaces: config.protocols.len(),
             started_s: wall_ms() as f64 / 1e3 - clock.monotonic_us() as f64 / 1e6,
         };
+        let address = socket.local_addr()?;
+        let patience = Duration::from_millis(config.request_timeout_ms + OBSERVATION_WAIT_MS);
+        let hosts = cluster.own_datacenter().nodes.iter().map(|node| &node.host);
         let site = Arc::new(Site {
             title,
             database: database(config, cluster),
-            watch: Watch::new(inbox, config.request_timeout_ms),
+            watch: Watch::new(Arc::clone(&inbox), config.request_timeout_ms),
+            visits: Visits { inbox, address, patience },
+            hosts: Hosts::new(hosts.chain(&config.metrics_hosts)),
+            certificates: certificates.filter(|_| config.metrics_tls),
             began: Instant::now(),
             open: config.metrics_unauthenticated,
             draining: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
         });
-        let address = socket.local_addr()?;
         let accepting = Arc::clone(&site);
         thread::Builder::new().name("ensue-metrics".into()).spawn(move || accept(&socket, &accepting))?;
         Ok(MetricsPort { site, address })
@@ -161,13 +180,10 @@ fn accept(socket: &TcpListener, site: &Arc<Site>) {
             return;
         }
         match stream.and_then(|stream| Ok((stream.peer_addr()?, stream))) {
-            Ok((from, stream)) if !site.open && !is_loopback(from.ip()) => {
-                turn_away(&stream, Refusal::NotFromHere);
+            Ok((from, stream)) if site.connections.load(Ordering::Relaxed) >= most(from) => {
+                turn_away(&stream, site);
             }
-            Ok((_, stream)) if site.connections.load(Ordering::Relaxed) >= METRICS_CONNECTIONS_MAX => {
-                turn_away(&stream, Refusal::TooManyConnections);
-            }
-            Ok((_, stream)) => begin(stream, site),
+            Ok((from, stream)) => begin(stream, from, site),
             // No file descriptors are left, or the client is gone already.
             Err(error) => {
                 log::debug(format_args!("metrics port: {error}"));
@@ -177,9 +193,18 @@ fn accept(socket: &TcpListener, site: &Arc<Site>) {
     }
 }
 
-/// Answers without waiting for anything.
-fn turn_away(mut stream: &TcpStream, refusal: Refusal) {
-    let answered = stream.set_nonblocking(true).and_then(|()| stream.write(&refusal.answer()));
+/// How many connections there may be for another one from there: other machines leave some to this one.
+fn most(from: SocketAddr) -> usize {
+    METRICS_CONNECTIONS_MAX - if is_loopback(from.ip()) { 0 } else { METRICS_LOCAL_CONNECTIONS }
+}
+
+/// Answers without waiting for anything; who expects TLS could not read it.
+fn turn_away(mut stream: &TcpStream, site: &Site) {
+    if site.certificates.is_some() {
+        return;
+    }
+    let answer = Refusal::TooManyConnections.answer();
+    let answered = stream.set_nonblocking(true).and_then(|()| stream.write(&answer));
     if answered.is_ok() {
         // What was read does not turn the end of the connection into a reset that takes the answer with it.
         let _ = stream.shutdown(Shutdown::Write);
@@ -188,11 +213,11 @@ fn turn_away(mut stream: &TcpStream, refusal: Refusal) {
 }
 
 /// A thread for a connection, which counts as long as it has it.
-fn begin(stream: TcpStream, site: &Arc<Site>) {
+fn begin(stream: TcpStream, from: SocketAddr, site: &Arc<Site>) {
     site.connections.fetch_add(1, Ordering::Relaxed);
     let serving = Arc::clone(site);
     let thread = thread::Builder::new().name("ensue-metrics-get".into()).spawn(move || {
-        if let Err(error) = serve(&stream, &serving) {
+        if let Err(error) = serve(&stream, from, &serving) {
             log::debug(format_args!("metrics connection: {error}"));
         }
         drop(stream);
@@ -204,39 +229,34 @@ fn begin(stream: TcpStream, site: &Arc<Site>) {
     }
 }
 
-fn serve(stream: &TcpStream, site: &Site) -> io::Result<()> {
-    let answer = match receive(stream)? {
-        Ok(Some(request)) => answer(site, &request),
+fn serve(stream: &TcpStream, from: SocketAddr, site: &Site) -> io::Result<()> {
+    let tls = site.certificates.as_ref().and_then(Certificates::for_metrics);
+    let mut wire = Wire::new(stream, tls).map_err(io::Error::other)?;
+    let answer = match receive(&mut wire)? {
+        Ok(Some(request)) => answer(site, Asked { request: &request, from }),
         Ok(None) => return Ok(()),
         Err(refusal) => refusal.answer(),
     };
-    send(stream, &answer)?;
-    stream.shutdown(Shutdown::Write)?;
-    // The client has read the answer when it closes its side; closing ours before could take the answer from it.
-    let until = Instant::now() + Duration::from_millis(METRICS_DRAIN_MS);
-    let mut rest = [0; METRICS_HEAD_BYTES_MAX];
-    while let Some(patience) = left(until) {
-        stream.set_read_timeout(Some(patience))?;
-        if { stream }.read(&mut rest)? == 0 {
-            break;
-        }
+    if !wire.can_answer() {
+        return Ok(());
     }
-    Ok(())
+    wire.allow(METRICS_TRANSFER_MS);
+    wire.write_all(&answer)?;
+    wire.flush()?;
+    wire.close(METRICS_DRAIN_MS)
 }
 
 /// Reads a request; none if the client closes without one.
-fn receive(mut stream: &TcpStream) -> io::Result<Result<Option<Request>, Refusal>> {
-    let until = Instant::now() + Duration::from_millis(METRICS_TRANSFER_MS);
+fn receive(wire: &mut Wire<'_>) -> io::Result<Result<Option<Request>, Refusal>> {
+    wire.allow(METRICS_TRANSFER_MS);
     let mut bytes = Vec::new();
     let mut part = [0; 1 << 10];
     loop {
-        let Some(patience) = left(until) else { return Ok(Err(Refusal::Timeout)) };
-        stream.set_read_timeout(Some(patience))?;
-        let count = match stream.read(&mut part) {
+        let count = match wire.read(&mut part) {
             Ok(0) if bytes.is_empty() => return Ok(Ok(None)),
             Ok(0) => return Ok(Err(Refusal::Malformed("the request ends too early"))),
             Ok(count) => count,
-            Err(error) if is_timeout(&error) || error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => return Ok(Err(Refusal::Timeout)),
             Err(error) => return Err(error),
         };
         bytes.extend_from_slice(&part[..count]);
@@ -247,43 +267,44 @@ fn receive(mut stream: &TcpStream) -> io::Result<Result<Option<Request>, Refusal
     }
 }
 
-fn send(mut stream: &TcpStream, answer: &[u8]) -> io::Result<()> {
-    let until = Instant::now() + Duration::from_millis(METRICS_TRANSFER_MS);
-    let mut rest = answer;
-    while !rest.is_empty() {
-        let patience = left(until).ok_or(io::ErrorKind::TimedOut)?;
-        stream.set_write_timeout(Some(patience))?;
-        match stream.write(rest) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(count) => rest = &rest[count..],
-            Err(error) if is_timeout(&error) || error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+fn answer(site: &Site, asked: Asked<'_>) -> Vec<u8> {
+    match asked.request.path.as_str() {
+        // Whoever gates or restarts a process has no password, and learns no more than that it is there.
+        "/healthz" => return http::encode(http::OK, http::TEXT, "alive\n"),
+        "/readyz" => return readiness(site, asked),
+        _ => {}
     }
-    Ok(())
+    if !site.hosts.knows(&asked.request.host) {
+        return Refusal::Misdirected.answer();
+    }
+    if let Some(answer) = browse::answer(site, asked) {
+        return answer;
+    }
+    match access::may_see_figures(site, asked) {
+        Ok(()) => figures(site, asked.request),
+        Err(refusal) => refusal.answer(),
+    }
 }
 
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+fn readiness(site: &Site, asked: Asked<'_>) -> Vec<u8> {
+    let reasons = not_ready(site);
+    if reasons.is_empty() {
+        return http::encode(http::OK, http::TEXT, "ready\n");
+    }
+    // What names nobody is told to everybody, and a session could not answer then.
+    let is_harmless = site.is_draining() || reasons == [SILENT];
+    let is_known = || site.hosts.knows(&asked.request.host) && access::may_see_figures(site, asked).is_ok();
+    let body = match is_harmless || is_known() {
+        true => format!("not ready: {}\n", reasons.join("; ")),
+        false => "not ready\n".into(),
+    };
+    http::encode(http::UNAVAILABLE, http::TEXT, &body)
 }
 
-/// What is left of a time, in steps that a socket takes; nothing when it is over.
-fn left(until: Instant) -> Option<Duration> {
-    let left = until.saturating_duration_since(Instant::now());
-    (left >= Duration::from_millis(1)).then_some(left)
-}
-
-fn answer(site: &Site, request: &Request) -> Vec<u8> {
+/// For who may see them.
+fn figures(site: &Site, request: &Request) -> Vec<u8> {
     match request.path.as_str() {
         "/metrics" => metrics(site, request),
-        "/healthz" => http::encode(http::OK, http::TEXT, "alive\n"),
-        "/readyz" => match not_ready(site) {
-            reasons if reasons.is_empty() => http::encode(http::OK, http::TEXT, "ready\n"),
-            reasons => {
-                let body = format!("not ready: {}\n", reasons.join("; "));
-                http::encode(http::UNAVAILABLE, http::TEXT, &body)
-            }
-        },
         "/v1/state" => state(site),
         path => assets::answer(path)
             .or_else(|| availability::answer(site, request))
@@ -293,7 +314,7 @@ fn answer(site: &Site, request: &Request) -> Vec<u8> {
 
 fn state(site: &Site) -> Vec<u8> {
     let Some((at, observation)) = site.watch.observe_at(Scope::Node) else {
-        return http::encode(http::UNAVAILABLE, http::TEXT, SILENT);
+        return Refusal::Silent.answer();
     };
     let observed_s = at.saturating_duration_since(site.began).as_secs_f64();
     let state = state::state(&site.title, &observation, observed_s, site.is_draining());
@@ -302,7 +323,7 @@ fn state(site: &Site) -> Vec<u8> {
 
 fn metrics(site: &Site, request: &Request) -> Vec<u8> {
     let Some(observation) = site.watch.observe(Scope::Node) else {
-        return http::encode(http::UNAVAILABLE, http::TEXT, SILENT);
+        return Refusal::Silent.answer();
     };
     let page = page::openmetrics(&site.title, observation);
     match request.takes_openmetrics {
@@ -318,11 +339,11 @@ fn not_ready(site: &Site) -> Vec<String> {
     }
     match site.watch.observe(Scope::Datacenter) {
         Some(observation) => observation.not_ready.clone(),
-        None => vec![SILENT.trim_end().into()],
+        None => vec![SILENT.into()],
     }
 }
 
-const SILENT: &str = "the first core of this node does not answer\n";
+const SILENT: &str = "the first core of this node does not answer";
 
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@ use crate::listener::{self, Guest, Listener};
 use crate::log::{self, Throttle};
 use crate::metrics::Question;
 use crate::peers::{self, Peers};
+use crate::visitors::Visitors;
 use ensue_node::{Host, Input, Output, Trace};
 use ensue_types::{CoreId, DatacenterId, SessionId};
 use ensue_wire::CoreName;
@@ -68,6 +69,7 @@ pub(crate) struct State {
     admitted: Vec<Guest>,
     /// What was asked by those who watch this node, and is not answered yet.
     questions: Vec<(SessionId, Question)>,
+    visitors: Visitors,
     next_core: usize,
     next_housekeeping_us: u64,
     /// The node had more to do than a turn allows.
@@ -192,11 +194,13 @@ impl Pump {
                     self.state.questions.push((session, question));
                     self.state.inputs.push_back(Input::Observe { session, scope });
                 }
+                Mail::Visit(visit) => self.state.visitors.admit(visit, &mut self.state.inputs),
                 Mail::Drain => {
                     self.listener = None;
                     self.clients.drain();
                 }
                 Mail::Shutdown => {
+                    self.state.visitors.end_all(&mut self.state.inputs);
                     self.clients.end_all(self.poll.registry(), &mut self.state.inputs);
                     self.state.inputs.push_back(Input::Shutdown);
                 }
@@ -282,6 +286,9 @@ impl Pump {
     fn carry_out(&mut self, output: Output) {
         let registry: &Registry = self.poll.registry();
         match output {
+            Output::Reply { session, bytes, answered, wants_turn } if self.state.visitors.has(session) => {
+                self.state.visitors.reply(session, &bytes, (answered, wants_turn), &mut self.state.inputs);
+            }
             Output::Reply { session, bytes, answered, wants_turn } => {
                 let inputs = &mut self.state.inputs;
                 self.clients.reply(session, bytes, answered, wants_turn, registry, inputs);
@@ -289,6 +296,9 @@ impl Pump {
             Output::Push { session, bytes } => {
                 let now_us = self.clock.monotonic_us();
                 self.clients.push(now_us, session, &bytes, registry, &mut self.state.inputs);
+            }
+            Output::Disconnect { session } if self.state.visitors.has(session) => {
+                self.state.visitors.end(session, &mut self.state.inputs);
             }
             Output::Disconnect { session } => self.clients.disconnect(session),
             Output::Send { datacenter, core, envelope } => match self.index_of(datacenter, core) {

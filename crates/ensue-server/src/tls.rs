@@ -54,11 +54,14 @@ struct Files {
     versions: Vec<&'static SupportedProtocolVersion>,
     for_peers: bool,
     for_clients: bool,
+    for_metrics: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Present {
     clients: Arc<ServerConfig>,
+    /// Who watches the node logs in as a user, and has no certificate.
+    metrics: Option<Arc<ServerConfig>>,
     peers: Option<ForPeers>,
 }
 
@@ -70,7 +73,7 @@ pub(crate) struct ForPeers {
 }
 
 impl Certificates {
-    /// Reads what the configuration names; nothing if neither clients nor peers use TLS.
+    /// Reads what the configuration names; nothing if nobody uses TLS.
     pub(crate) fn read(config: &Config) -> Result<Option<Certificates>, TlsError> {
         let Some(files) = Files::of(config)? else { return Ok(None) };
         let present = files.read()?;
@@ -105,6 +108,11 @@ impl Certificates {
         Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner).1.clients)
     }
 
+    /// None where the metrics port speaks plain HTTP.
+    pub(crate) fn for_metrics(&self) -> Option<Arc<ServerConfig>> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).1.metrics.clone()
+    }
+
     /// None where links between peers are not encrypted.
     pub(crate) fn for_peers(&self) -> Option<ForPeers> {
         self.state.read().unwrap_or_else(PoisonError::into_inner).1.peers.clone()
@@ -114,10 +122,11 @@ impl Certificates {
 impl Files {
     fn of(config: &Config) -> Result<Option<Files>, TlsError> {
         let tls = &config.tls;
-        let needs = match (tls.cluster, tls.port) {
-            (true, _) => "tls-cluster yes",
-            (false, 0) => return Ok(None),
-            (false, _) => "tls-port",
+        let needs = match (tls.cluster, tls.port, config.serves_metrics_over_tls()) {
+            (true, _, _) => "tls-cluster yes",
+            (false, 0, true) => "metrics-tls yes",
+            (false, 0, false) => return Ok(None),
+            (false, _, _) => "tls-port",
         };
         let named = |file: &Option<PathBuf>, lacks| file.clone().ok_or(TlsError::Lacks { needs, lacks });
         let files = Files {
@@ -128,6 +137,7 @@ impl Files {
             versions: tls.versions.iter().map(supported).collect(),
             for_peers: tls.cluster,
             for_clients: tls.port != 0,
+            for_metrics: config.serves_metrics_over_tls(),
         };
         files.check()?;
         Ok(Some(files))
@@ -161,7 +171,8 @@ impl Files {
             }),
             _ => None,
         };
-        Ok(Present { clients, peers })
+        let metrics = self.for_metrics.then(|| self.accepting(None, false)).transpose()?;
+        Ok(Present { clients, metrics, peers })
     }
 
     /// The side that is dialled; with roots, whoever dials must present a certificate, or may.

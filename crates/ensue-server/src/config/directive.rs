@@ -120,6 +120,8 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         |c, v| yes_no(&v[0]).map(|y| c.metrics_unauthenticated = y),
         |c| said(c.metrics_unauthenticated),
     ),
+    word("metrics-tls", |c, v| yes_no(&v[0]).map(|y| c.metrics_tls = y), |c| said(c.metrics_tls)),
+    words("metrics-hosts", set_metrics_hosts, |c| one(c.metrics_hosts.join(" "))),
     word("protected-mode", |c, v| yes_no(&v[0]).map(|y| c.protected_mode = y), |c| said(c.protected_mode)),
     Directive {
         name: "requirepass",
@@ -344,6 +346,19 @@ fn set_bind(config: &mut Config, words: &[String]) -> Result<(), String> {
 
 fn set_metrics_bind(config: &mut Config, words: &[String]) -> Result<(), String> {
     config.metrics_bind = words[0].parse().map_err(|_| format!("'{}' is no IP address", words[0]))?;
+    Ok(())
+}
+
+/// An empty value is none; `*` is every name.
+fn set_metrics_hosts(config: &mut Config, words: &[String]) -> Result<(), String> {
+    let is_host = |word: &String| {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        word == "*" || word.bytes().all(is_letter)
+    };
+    if let Some(word) = words.iter().find(|word| !is_host(word)) {
+        return Err(format!("'{word}' is no name of a host"));
+    }
+    config.metrics_hosts = words.iter().filter(|word| !word.is_empty()).cloned().collect();
     Ok(())
 }
 

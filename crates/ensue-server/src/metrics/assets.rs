@@ -17,7 +17,7 @@ struct Asset {
     text: &'static str,
 }
 
-const ASSETS: [Asset; 4] = [
+const ASSETS: [Asset; 5] = [
     Asset { path: "/", content_type: "text/html; charset=utf-8", text: include_str!("assets/gauges.html") },
     Asset {
         path: "/gauges.css",
@@ -28,6 +28,11 @@ const ASSETS: [Asset; 4] = [
         path: "/gauges.js",
         content_type: "text/javascript; charset=utf-8",
         text: include_str!("assets/gauges.js"),
+    },
+    Asset {
+        path: "/keys.js",
+        content_type: "text/javascript; charset=utf-8",
+        text: include_str!("assets/keys.js"),
     },
     Asset { path: "/gauges.svg", content_type: "image/svg+xml", text: include_str!("assets/gauges.svg") },
 ];

@@ -4,6 +4,8 @@
 //! and a connection one request: every answer says that it is the last.
 
 use crate::bounds::METRICS_HEAD_BYTES_MAX;
+use bytes::Bytes;
+use std::fmt;
 use std::fmt::Write;
 
 /// What is asked for.
@@ -16,6 +18,22 @@ pub(super) struct Request {
     pub(super) host: String,
     /// It wants OpenMetrics, and not what came before it.
     pub(super) takes_openmetrics: bool,
+    /// As whom it wants to be answered.
+    pub(super) credentials: Option<Credentials>,
+}
+
+/// A user and a password.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Credentials {
+    pub(super) user: Bytes,
+    pub(super) password: Bytes,
+}
+
+/// Without the password.
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
+    }
 }
 
 /// Why a request is not served.
@@ -23,7 +41,18 @@ pub(super) struct Request {
 pub(super) enum Refusal {
     /// It is no HTTP.
     Malformed(&'static str),
+    /// Another machine, while nobody needs a password.
     NotFromHere,
+    /// Nobody logged in, or nobody whose password this is.
+    Unauthenticated,
+    /// Somebody who may not do that.
+    Forbidden,
+    /// By a name that is not one of this node.
+    Misdirected,
+    /// Too many passwords wait to be compared.
+    Busy,
+    /// A core that does not answer.
+    Silent,
     NotFound,
     /// Another method than `GET`.
     Method,
@@ -44,12 +73,21 @@ impl Refusal {
             Refusal::Malformed(why) => ("400 Bad Request", why),
             Refusal::NotFromHere => (
                 "403 Forbidden",
-                "only this machine is answered: set 'metrics-unauthenticated yes' where everybody who reaches this \
-                 port may read it",
+                "only this machine is answered as long as the user 'default' has no password: set one, or \
+                 'metrics-unauthenticated yes' where everybody who reaches this port may read the figures",
             ),
-            Refusal::NotFound => {
-                ("404 Not Found", "there is /, /metrics, /healthz, /readyz, /v1/state and /v1/bdbs")
-            }
+            Refusal::Unauthenticated => ("401 Unauthorized", "log in as a user of this node"),
+            Refusal::Forbidden => ("403 Forbidden", "this user may not see that"),
+            Refusal::Misdirected => (
+                "421 Misdirected Request",
+                "this node is not known by that name: use an address, or put the name into 'metrics-hosts'",
+            ),
+            Refusal::Busy => (UNAVAILABLE, "too many passwords wait to be compared, try again"),
+            Refusal::Silent => (UNAVAILABLE, "the first core of this node does not answer"),
+            Refusal::NotFound => (
+                "404 Not Found",
+                "there is /, /metrics, /healthz, /readyz, /v1/state, /v1/keys, /v1/conflicts and /v1/bdbs",
+            ),
             Refusal::Method => ("405 Method Not Allowed", "there is only GET"),
             Refusal::Timeout => ("408 Request Timeout", "the request took too long"),
             Refusal::Body => ("413 Content Too Large", "a request has no body"),
@@ -78,8 +116,10 @@ const GUARDS: &str = "Content-Security-Policy: default-src 'none'; script-src 's
 /// An answer, which is the last of its connection.
 pub(super) fn encode(status: &str, content_type: &str, body: &str) -> Vec<u8> {
     let mut answer = format!("HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\n");
-    if status.starts_with("405") {
-        answer.push_str("Allow: GET\r\n");
+    match &status[..3] {
+        "401" => answer.push_str("WWW-Authenticate: Basic realm=\"ensue\", charset=\"UTF-8\"\r\n"),
+        "405" => answer.push_str("Allow: GET\r\n"),
+        _ => {}
     }
     // Writing to a string cannot fail.
     let _ = write!(answer, "Content-Length: {}\r\n", body.len());
@@ -113,6 +153,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Request>, Refusal> {
                 request.host = host_of(value).into();
             }
             "accept" => request.takes_openmetrics |= value.contains("application/openmetrics-text"),
+            "authorization" => request.credentials = Some(credentials(value)?),
             "content-length" if value == "0" => {}
             "content-length" | "transfer-encoding" => return Err(Refusal::Body),
             _ => {}
@@ -170,6 +211,45 @@ fn field(line: &str) -> Result<(&str, &str), Refusal> {
         true => Ok((name, value.trim_matches([' ', '\t']))),
         false => Err(Refusal::Malformed("the name of a field is no word")),
     }
+}
+
+/// `Basic`, and a name and a password in base 64. Of several lines the last one counts.
+fn credentials(value: &str) -> Result<Credentials, Refusal> {
+    let malformed = Refusal::Malformed("only basic authentication is spoken here");
+    let (scheme, rest) = value.split_once(' ').ok_or(malformed)?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return Err(malformed);
+    }
+    let bytes = from_base64(rest.trim_matches(' ')).ok_or(malformed)?;
+    let colon = bytes.iter().position(|byte| *byte == b':').ok_or(malformed)?;
+    let bytes = Bytes::from(bytes);
+    Ok(Credentials { user: bytes.slice(..colon), password: bytes.slice(colon + 1..) })
+}
+
+/// Nothing if it is none.
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim_end_matches('=');
+    if text.len() - digits.len() > 2 || digits.len() % 4 == 1 {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);
+    for group in digits.as_bytes().chunks(4) {
+        let mut bits = 0_u32;
+        for digit in group {
+            let value = match digit {
+                b'A'..=b'Z' => digit - b'A',
+                b'a'..=b'z' => digit - b'a' + 26,
+                b'0'..=b'9' => digit - b'0' + 52,
+                b'+' => 62,
+                b'/' => 63,
+                _ => return None,
+            };
+            bits = bits << 6 | u32::from(value);
+        }
+        bits <<= 6 * (4 - group.len());
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
+    }
+    Some(bytes)
 }
 
 /// As RFC 9110 has it.

@@ -2,12 +2,14 @@
 
 use super::*;
 use crate::inbox::Mail;
+use crate::visitors::Visit;
 use ensue_node::Observation;
 use mio::{Poll, Token, Waker};
 use std::sync::Mutex;
 
-/// A core that answers with this, if it answers, and counts how often it was asked.
-struct Core {
+/// A core that answers with this, if it answers, and counts how often it was asked. Its users are `default`, and `spy`
+/// without a right, both with the password, if there is one.
+pub(super) struct Core {
     inbox: Arc<Inbox>,
     asked: Arc<AtomicUsize>,
     shown: Arc<Mutex<Option<Observation>>>,
@@ -15,7 +17,11 @@ struct Core {
 }
 
 impl Core {
-    fn start(shown: Option<Observation>) -> Core {
+    pub(super) fn start(shown: Option<Observation>) -> Core {
+        Core::with_password(shown, None)
+    }
+
+    pub(super) fn with_password(shown: Option<Observation>, password: Option<&'static str>) -> Core {
         let poll = Poll::new().unwrap();
         let inbox = Arc::new(Inbox::new(Arc::new(Waker::new(poll.registry(), Token(0)).unwrap())));
         let core = Core {
@@ -30,11 +36,16 @@ impl Core {
             let mut mail = Vec::new();
             while !ended.load(Ordering::Relaxed) {
                 inbox.take(&mut mail);
-                for question in mail.drain(..) {
-                    let Mail::Observe(question) = question else { continue };
-                    asked.fetch_add(1, Ordering::Relaxed);
-                    if let Some(shown) = shown.lock().unwrap().clone() {
-                        question.answer(shown);
+                for item in mail.drain(..) {
+                    match item {
+                        Mail::Observe(question) => {
+                            asked.fetch_add(1, Ordering::Relaxed);
+                            if let Some(shown) = shown.lock().unwrap().clone() {
+                                question.answer(shown);
+                            }
+                        }
+                        Mail::Visit(visit) => play(password, visit),
+                        _ => {}
                     }
                 }
                 thread::sleep(Duration::from_millis(1));
@@ -50,10 +61,33 @@ impl Drop for Core {
     }
 }
 
-fn serve_on(core: &Core, config: &Config) -> MetricsPort {
+/// What sessions would answer.
+fn play(password: Option<&str>, visit: Visit) {
+    let mut user = password.is_none().then_some("default");
+    let mut answers = Vec::new();
+    for words in &visit.commands {
+        let words: Vec<&str> = words.iter().map(|word| std::str::from_utf8(word).unwrap()).collect();
+        let answer = match (words[0], user) {
+            ("AUTH", _) if words[2] == password.unwrap_or(words[2]) => {
+                user = Some(if words[1] == "spy" { "spy" } else { "default" });
+                "+OK"
+            }
+            ("AUTH", _) => "-WRONGPASS invalid username-password pair or user is disabled.",
+            (_, None) => "-NOAUTH Authentication required.",
+            (_, Some("spy")) => "-NOPERM User spy has no permissions to run the 'info' command",
+            _ => "+OK",
+        };
+        answers.extend_from_slice(answer.as_bytes());
+        answers.extend_from_slice(b"\r\n");
+    }
+    let _ = visit.answers.send(answers);
+}
+
+pub(super) fn serve_on(core: &Core, config: &Config) -> MetricsPort {
     let socket = TcpListener::bind((config.metrics_bind, 0)).unwrap();
     let cluster = config.cluster().unwrap();
-    MetricsPort::start(socket, config, &cluster, Clock::starting_now(), Arc::clone(&core.inbox)).unwrap()
+    MetricsPort::start(socket, config, &cluster, Clock::starting_now(), (Arc::clone(&core.inbox), None))
+        .unwrap()
 }
 
 /// All that comes back for these bytes, until the other side closes.
@@ -70,7 +104,7 @@ fn get(port: &MetricsPort, path: &str) -> String {
     exchange(port, format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())
 }
 
-fn ready() -> Option<Observation> {
+pub(super) fn ready() -> Option<Observation> {
     Some(Observation { metrics: [("cells".to_owned(), 5)].into(), ..Observation::default() })
 }
 
@@ -84,7 +118,7 @@ fn what_the_core_shows_is_served() {
     assert!(get(&port, "/healthz").ends_with("\r\n\r\nalive\n"));
     assert!(get(&port, "/readyz").ends_with("\r\n\r\nready\n"));
     assert!(get(&port, "/nowhere").starts_with("HTTP/1.1 404 Not Found\r\n"));
-    let accept = b"GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: application/openmetrics-text\r\n\r\n";
+    let accept = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text\r\n\r\n";
     assert!(exchange(&port, accept).ends_with("# EOF\n"));
 }
 

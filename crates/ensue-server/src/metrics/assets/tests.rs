@@ -51,17 +51,19 @@ fn what_the_page_names_is_there_and_of_this_node() {
 #[test]
 fn the_page_has_no_code_or_style_of_its_own_within_a_tag() {
     let html = text("/");
-    assert_eq!(html.matches("<script").count(), 1);
-    assert!(html.contains("<script type=\"module\" src=\"/gauges.js\"></script>"));
+    assert_eq!(html.matches("<script").count(), 2);
+    for script in ["gauges", "keys"] {
+        assert!(html.contains(&format!("<script type=\"module\" src=\"/{script}.js\"></script>")));
+    }
     for mark in ["<style", " style=", " onload", " onclick", " onerror", "javascript:"] {
         assert!(!html.contains(mark), "{mark}");
     }
 }
 
-/// Names of datacenters and words of errors reach the page as text: nothing in the script reads text as markup or code.
+/// Names of datacenters, words of errors, keys and values reach the page as text: nothing in the scripts reads text as
+/// markup or code.
 #[test]
-fn the_script_never_makes_markup_or_code_of_text() {
-    let script = text("/gauges.js");
+fn the_scripts_never_make_markup_or_code_of_text() {
     let sinks = [
         "innerHTML",
         "outerHTML",
@@ -77,8 +79,11 @@ fn the_script_never_makes_markup_or_code_of_text() {
         "setTimeout(\"",
         "location",
     ];
-    for sink in sinks {
-        assert!(!script.contains(sink), "{sink}");
+    for path in ["/gauges.js", "/keys.js"] {
+        let script = text(path);
+        for sink in sinks {
+            assert!(!script.contains(sink), "{sink} in {path}");
+        }
+        assert!(script.contains("textContent"));
     }
-    assert!(script.contains("textContent"));
 }

@@ -19,6 +19,7 @@ fn a_request_is_read_with_its_query_and_its_host() {
         query: vec![pair("a", "1"), pair("b", "A /"), pair("c", "")],
         host: "node-1".into(),
         takes_openmetrics: false,
+        credentials: None,
     };
     assert_eq!(taken(head), expected);
 }
@@ -100,4 +101,30 @@ fn an_answer_says_how_long_it_is_and_that_it_is_the_last() {
     assert_eq!(String::from_utf8(encode(OK, TEXT, "ok\n")), Ok(expected));
     let refusal = String::from_utf8(Refusal::Method.answer()).expect("text");
     assert!(refusal.contains("\r\nAllow: GET\r\n"), "{refusal}");
+}
+
+#[test]
+fn a_name_and_a_password_are_read_whatever_bytes_they_have() {
+    let read = |value: &str| {
+        let head = format!("GET / HTTP/1.1\r\nHost: a\r\nAuthorization: {value}\r\n\r\n");
+        parse(head.as_bytes()).map(|request| {
+            let Credentials { user, password } = request.unwrap().credentials.unwrap();
+            (user.to_vec(), password.to_vec())
+        })
+    };
+    for (value, user, password) in [
+        ("Basic YXBwOmE6Yg==", &b"app"[..], &b"a:b"[..]),
+        ("bAsIc  YXBwOg==", b"app", b""),
+        ("Basic Og", b"", b""),
+        ("Basic //46/w==", b"\xff\xfe", b"\xff"),
+    ] {
+        assert_eq!(read(value), Ok((user.to_vec(), password.to_vec())), "{value}");
+    }
+    for value in
+        ["Basic", "Bearer YTpi", "Basic YXBw", "Basic A", "Basic YTp*", "Basic Og===", "Basic YTpi YTpi"]
+    {
+        assert!(matches!(read(value), Err(Refusal::Malformed(_))), "{value}");
+    }
+    let shown = Credentials { user: Bytes::from("app"), password: Bytes::from("hunter2") };
+    assert!(!format!("{shown:?}").contains("hunter2"));
 }
