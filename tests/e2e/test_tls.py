@@ -205,3 +205,57 @@ def test_a_client_s_certificate_opens_no_peer_port(dev):
                     heard += part
     assert heard == b"", "it is told nothing"
     wait_until(lambda: "names no datacenter of this cluster but client" in cluster.tail(), 10, "the log says so")
+
+
+def test_a_revoked_client_is_refused_from_the_next_hangup_on(servers, tmp_path):
+    folder = make(tmp_path / "ours", "dc1", "--client", "app", "--client", "thief")
+    port = servers.ports.first + TLS
+    servers.lines["dc1"] = ["dc1"]
+    servers.start("dc1", *tls_directives(folder, "dc1", port, f"tls-crl-file {folder}/ca.crl"))
+
+    def answers(name):
+        own = dict(ssl_certfile=str(folder / f"{name}.pem"), ssl_keyfile=str(folder / f"{name}.key"))
+        with contextlib.suppress(redis.RedisError, OSError), secure(port, folder / "ca.pem", **own) as client:
+            return client.ping()
+        return False
+
+    wait_until(lambda: answers("app"), 20, "it serves")
+    assert answers("thief")
+    # A list that is not one is not used, and neither are the certificates beside it.
+    list_of_none = (folder / "ca.crl").read_text()
+    (folder / "ca.crl").write_text("nothing")
+    servers.running["dc1"].send_signal(signal.SIGHUP)
+    log = tmp_path / "dc1.log"
+    wait_until(lambda: "holds no list of revoked certificates" in log.read_text(), 20, "it says so")
+    (folder / "ca.crl").write_text(list_of_none)
+    done = ensue("certificates", "--out", folder, "--revoke", folder / "thief.pem")
+    assert done.returncode == 0, done.stderr
+    assert answers("thief"), "the list is read at the hangup"
+    servers.running["dc1"].send_signal(signal.SIGHUP)
+    wait_until(lambda: not answers("thief"), 20, "thief is refused")
+    assert answers("app")
+    # What was issued later is not revoked, though it has the same name.
+    make(folder, "dc1", "--client", "thief")
+    assert answers("thief")
+    text = ensue("certificates", "--out", folder, "--revoke", folder / "ca.key")
+    assert text.returncode != 0
+
+
+def test_a_revoked_node_has_no_link_whoever_dials(servers, tmp_path):
+    folder = make(tmp_path / "ours", "dc1", "dc2", "dc3")
+    revoked = ensue("certificates", "--out", folder, "--revoke", folder / "dc3-node0.pem")
+    assert revoked.returncode == 0, revoked.stderr
+    # Only the others have the list: dc3 believes them, and itself.
+    for name in ("dc1", "dc2"):
+        servers.start(name, *tls_directives(folder, name, 0, "tls-cluster yes", f"tls-crl-file {folder}/ca.crl"))
+    servers.start("dc3", *tls_directives(folder, "dc3", 0, "tls-cluster yes"))
+
+    def link(name, peer):
+        with contextlib.suppress(redis.RedisError):
+            return servers.ask(name, "INFO", "everything").get(f"ensue_link_{peer}")
+
+    wait_until(lambda: link("dc1", "dc2") == "up" and link("dc2", "dc1") == "up", 30, "dc1 and dc2 are linked")
+    for name in ("dc1", "dc2"):
+        wait_until(lambda: "revoked" in (tmp_path / f"{name}.log").read_text().lower(), 30, f"{name} says why")
+        assert link(name, "dc3") in ("refused", "down")
+    assert link("dc3", "dc1") != "up" and link("dc3", "dc2") != "up"

@@ -61,6 +61,8 @@ pub struct CertificateFiles {
     pub certificate: Option<String>,
     pub key: Option<String>,
     pub authorities: Option<String>,
+    /// Lists of certificates that are not believed any more.
+    pub revocations: Option<String>,
 }
 
 /// A setting that was made while the server runs.

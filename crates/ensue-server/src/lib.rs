@@ -44,5 +44,5 @@ pub use config::{Config, ConfigError};
 pub use ensue_node::MemoryReport;
 pub use ensue_types::DatacenterId;
 pub use shaper::{Shape, Shaper};
-pub use tls::TlsError;
+pub use tls::{TlsError, revocation};
 pub use users::UsersError;

@@ -4,14 +4,19 @@
 //! operator asks (`SIGHUP`), all or none: connections that are open keep what they agreed on, later ones use the new
 //! ones, and after an error everything stays as it was. A peer's certificate names its datacenter, and may name the
 //! nodes that it is for; an address proves nothing, since nodes move.
+//!
+//! Where there are lists of revoked certificates, every certificate between the other side and its authority must be
+//! one of which a list could tell: one of whose issuer there is no list is not believed.
 
 mod names;
+pub mod revocation;
 
 use crate::config::{AuthClients, Config, TlsVersion};
 use ensue_node::CertificateFiles;
 pub(crate) use names::{NotNamed, check_datacenters, check_names, server_name};
+use rustls::client::WebPkiServerVerifier;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
 use std::path::{Path, PathBuf};
@@ -27,6 +32,8 @@ pub enum TlsError {
     File { path: PathBuf, error: rustls::pki_types::pem::Error },
     #[error("{} holds no certificate", path.display())]
     NoCertificate { path: PathBuf },
+    #[error("{} holds no list of revoked certificates", path.display())]
+    NoList { path: PathBuf },
     #[error("a certificate of {} cannot be trusted: {error}", path.display())]
     Authority { path: PathBuf, error: rustls::Error },
     #[error("the certificate {} and the key {} do not go together: {error}", certificate.display(), key.display())]
@@ -50,6 +57,7 @@ struct Files {
     certificate: PathBuf,
     key: PathBuf,
     authorities: Option<PathBuf>,
+    revocations: Option<PathBuf>,
     clients: AuthClients,
     versions: Vec<&'static SupportedProtocolVersion>,
     for_peers: bool,
@@ -98,6 +106,9 @@ impl Certificates {
         if let Some(authorities) = &named.authorities {
             files.authorities = (!authorities.is_empty()).then(|| PathBuf::from(authorities));
         }
+        if let Some(revocations) = &named.revocations {
+            files.revocations = (!revocations.is_empty()).then(|| PathBuf::from(revocations));
+        }
         files.check()?;
         let present = files.read()?;
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = (files, present);
@@ -133,6 +144,7 @@ impl Files {
             certificate: named(&tls.certificate, "tls-cert-file")?,
             key: named(&tls.key, "tls-key-file")?,
             authorities: tls.authorities.clone(),
+            revocations: tls.revocations.clone(),
             clients: tls.clients,
             versions: tls.versions.iter().map(supported).collect(),
             for_peers: tls.cluster,
@@ -157,17 +169,17 @@ impl Files {
     }
 
     fn read(&self) -> Result<Present, TlsError> {
-        let roots = self.authorities.as_deref().map(roots).transpose()?.map(Arc::new);
-        let clients = match (&roots, self.clients) {
-            (Some(roots), AuthClients::Yes | AuthClients::Optional) => {
-                self.accepting(Some(roots), self.clients == AuthClients::Optional)?
+        let trusted = self.trusted()?;
+        let clients = match (&trusted, self.clients) {
+            (Some(trusted), AuthClients::Yes | AuthClients::Optional) => {
+                self.accepting(Some(trusted), self.clients == AuthClients::Optional)?
             }
             _ => self.accepting(None, false)?,
         };
-        let peers = match (&roots, self.for_peers) {
-            (Some(roots), true) => Some(ForPeers {
-                accepting: self.accepting(Some(roots), false)?,
-                dialling: self.dialling(roots)?,
+        let peers = match (&trusted, self.for_peers) {
+            (Some(trusted), true) => Some(ForPeers {
+                accepting: self.accepting(Some(trusted), false)?,
+                dialling: self.dialling(trusted)?,
             }),
             _ => None,
         };
@@ -175,36 +187,38 @@ impl Files {
         Ok(Present { clients, metrics, peers })
     }
 
-    /// The side that is dialled; with roots, whoever dials must present a certificate, or may.
-    fn accepting(
-        &self,
-        roots: Option<&Arc<RootCertStore>>,
-        is_optional: bool,
-    ) -> Result<Arc<ServerConfig>, TlsError> {
+    fn trusted(&self) -> Result<Option<Trusted>, TlsError> {
+        let Some(path) = &self.authorities else { return Ok(None) };
+        let revoked = self.revocations.as_deref().map(revocations).transpose()?.unwrap_or_default();
+        Ok(Some(Trusted { roots: Arc::new(roots(path)?), revoked }))
+    }
+
+    /// The side that is dialled; with somebody to trust, whoever dials must present a certificate, or may.
+    fn accepting(&self, trusted: Option<&Trusted>, is_optional: bool) -> Result<Arc<ServerConfig>, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&self.versions)?;
-        let builder = match roots {
+        let builder = match trusted {
             None => builder.with_no_client_auth(),
-            Some(roots) => {
-                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), provider);
+            Some(Trusted { roots, revoked }) => {
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), provider)
+                    .with_crls(revoked.iter().cloned());
                 let verifier = if is_optional { verifier.allow_unauthenticated() } else { verifier };
-                let verifier = verifier.build().map_err(|error| TlsError::Verifier {
-                    path: self.authorities.clone().unwrap_or_default(),
-                    error,
-                })?;
-                builder.with_client_cert_verifier(verifier)
+                builder.with_client_cert_verifier(verifier.build().map_err(|error| self.unverified(error))?)
             }
         };
         let (chain, key) = self.own()?;
         builder.with_single_cert(chain, key).map(Arc::new).map_err(|error| self.unpaired(error))
     }
 
-    fn dialling(&self, roots: &Arc<RootCertStore>) -> Result<Arc<ClientConfig>, TlsError> {
+    fn dialling(&self, trusted: &Trusted) -> Result<Arc<ClientConfig>, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let roots = Arc::clone(&trusted.roots);
+        let verifier = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
+            .with_crls(trusted.revoked.iter().cloned());
         let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&self.versions)?
-            .with_root_certificates(Arc::clone(roots));
+            .with_webpki_verifier(verifier.build().map_err(|error| self.unverified(error))?);
         let (chain, key) = self.own()?;
         builder.with_client_auth_cert(chain, key).map(Arc::new).map_err(|error| self.unpaired(error))
     }
@@ -215,9 +229,26 @@ impl Files {
         Ok((certificates(&self.certificate)?, key))
     }
 
+    fn unverified(&self, error: rustls::client::VerifierBuilderError) -> TlsError {
+        TlsError::Verifier { path: self.authorities.clone().unwrap_or_default(), error }
+    }
+
     fn unpaired(&self, error: rustls::Error) -> TlsError {
         TlsError::Pair { certificate: self.certificate.clone(), key: self.key.clone(), error }
     }
+}
+
+/// Who is believed, and what of them is not any more.
+struct Trusted {
+    roots: Arc<RootCertStore>,
+    revoked: Vec<CertificateRevocationListDer<'static>>,
+}
+
+fn revocations(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+    let unread = |error| TlsError::File { path: path.into(), error };
+    let found = CertificateRevocationListDer::pem_file_iter(path).map_err(unread)?;
+    let found: Vec<_> = found.collect::<Result<_, _>>().map_err(unread)?;
+    if found.is_empty() { Err(TlsError::NoList { path: path.into() }) } else { Ok(found) }
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {

@@ -4,6 +4,7 @@
 //! other authority can take the place of; docs/security.md says which names they must hold.
 
 mod authority;
+mod revoked;
 
 use anyhow::ensure;
 pub(crate) use authority::Authority;
@@ -14,14 +15,14 @@ use std::process::ExitCode;
 ///
 /// Bring to each node its own certificate and key, and ca.pem; ca.key stays where the certificates are made. The
 /// authority that is in the folder already is kept, so that certificates can be renewed and nodes added; then send each
-/// node a SIGHUP.
+/// node a SIGHUP. What was stolen is revoked before it is renewed: ca.crl is the list for `tls-crl-file` of each node.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CertificatesArgs {
     /// `cluster-name` of the nodes
     #[arg(long, value_name = "NAME", default_value = "ensue")]
     cluster: String,
     /// Datacenters by the names of the `node` lines, with `:N` for N nodes
-    #[arg(value_name = "DATACENTER[:NODES]", required = true)]
+    #[arg(value_name = "DATACENTER[:NODES]", required_unless_present = "revoke")]
     datacenters: Vec<String>,
     /// Names and addresses by which clients reach the nodes; may be repeated
     #[arg(long = "host", value_name = "NAME", default_values = ["localhost", "127.0.0.1", "::1"])]
@@ -29,6 +30,9 @@ pub(crate) struct CertificatesArgs {
     /// Clients that get a certificate, by any name; may be repeated
     #[arg(long = "client", value_name = "NAME")]
     clients: Vec<String>,
+    /// Files with certificates of this authority that are believed no more; may be repeated
+    #[arg(long = "revoke", value_name = "FILE")]
+    revoke: Vec<PathBuf>,
     /// Days that the certificates are valid; the authority is for ten years
     #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=3650))]
     days: u32,
@@ -45,6 +49,7 @@ pub(crate) fn run(args: &CertificatesArgs) -> anyhow::Result<ExitCode> {
     }
     let authority = Authority::open(&args.out, &args.cluster)?;
     println!("{}  for `tls-ca-cert-file` of all nodes and clients", authority.certificate().display());
+    println!("{}  for `tls-crl-file` of all nodes", authority.revoke(&args.revoke)?.display());
     for (name, nodes) in &datacenters {
         for node in 0..*nodes {
             let names = node_names(&args.cluster, name, node, *nodes, &args.hosts);

@@ -54,7 +54,7 @@ const fn renamed(name: &'static str, alias: &'static str, kind: Kind, default: &
 /// Sizes and counts that are kept and do nothing.
 const COUNT: Kind = Kind::Integer(0, i64::MAX);
 
-static PARAMETERS: [Parameter; 56] = [
+static PARAMETERS: [Parameter; 57] = [
     parameter("active-expire-effort", Kind::Integer(1, 10), "1"),
     parameter("acl-pubsub-default", Kind::Word(&["allchannels", "resetchannels"]), "resetchannels"),
     parameter("acllog-max-len", COUNT, "128"),
@@ -113,6 +113,7 @@ static PARAMETERS: [Parameter; 56] = [
     parameter(CERTIFICATE_FILES[0], Kind::Text, ""),
     parameter(CERTIFICATE_FILES[1], Kind::Text, ""),
     parameter(CERTIFICATE_FILES[2], Kind::Text, ""),
+    parameter(CERTIFICATE_FILES[3], Kind::Text, ""),
     renamed("zset-max-listpack-entries", "zset-max-ziplist-entries", COUNT, "128"),
     renamed("zset-max-listpack-value", "zset-max-ziplist-value", Kind::Memory, "64"),
     parameter("lua-enable-deprecated-api", Kind::Switch, "no"),
@@ -123,8 +124,9 @@ pub(crate) const REPLICAS_MIN: &str = "min-replicas-to-write";
 pub(crate) const REPLICAS_LAG_MAX: &str = "min-replicas-max-lag";
 /// The password of the user `default`. Its value is never kept here, only whether there is one.
 pub(crate) const PASSWORD: &str = "requirepass";
-/// Files of a node: its certificate, its key, and the authorities that it trusts.
-pub(crate) const CERTIFICATE_FILES: [&str; 3] = ["tls-cert-file", "tls-key-file", "tls-ca-cert-file"];
+/// Files of a node: its certificate, its key, the authorities that it trusts, and what these have revoked.
+pub(crate) const CERTIFICATE_FILES: [&str; 4] =
+    ["tls-cert-file", "tls-key-file", "tls-ca-cert-file", "tls-crl-file"];
 
 const SLOW_ENTRIES_MAX: i64 = 100_000;
 const TRACKED_KEYS_MAX: i64 = 10_000_000;

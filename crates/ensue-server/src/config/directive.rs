@@ -90,6 +90,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     word("tls-cert-file", |c, v| set_file(&mut c.tls.certificate, &v[0]), |c| file(&c.tls.certificate)),
     word("tls-key-file", |c, v| set_file(&mut c.tls.key, &v[0]), |c| file(&c.tls.key)),
     word("tls-ca-cert-file", |c, v| set_file(&mut c.tls.authorities, &v[0]), |c| file(&c.tls.authorities)),
+    word("tls-crl-file", |c, v| set_file(&mut c.tls.revocations, &v[0]), |c| file(&c.tls.revocations)),
     word(
         "tls-auth-clients",
         |c, v| AuthClients::parse(&v[0]).map(|a| c.tls.clients = a),

@@ -13,6 +13,8 @@ pub struct TlsOptions {
     pub key: Option<PathBuf>,
     /// The authorities whose certificates are believed, in PEM.
     pub authorities: Option<PathBuf>,
+    /// Lists of certificates that their authorities have revoked, in PEM.
+    pub revocations: Option<PathBuf>,
     pub clients: AuthClients,
     /// Links between nodes are encrypted, and both sides present certificates.
     pub cluster: bool,
@@ -42,6 +44,7 @@ impl Default for TlsOptions {
             certificate: None,
             key: None,
             authorities: None,
+            revocations: None,
             clients: AuthClients::Yes,
             cluster: false,
             versions: vec![TlsVersion::V1_2, TlsVersion::V1_3],

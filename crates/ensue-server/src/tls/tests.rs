@@ -13,11 +13,29 @@ pub(crate) struct Authority {
 
 impl Authority {
     pub(crate) fn new() -> Authority {
+        Authority::named("ours")
+    }
+
+    fn named(name: &str) -> Authority {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let certificate = params.self_signed(&key).unwrap().pem();
         Authority { issuer: Issuer::new(params, key), certificate }
+    }
+
+    /// A list on which nothing stands.
+    fn list(&self) -> String {
+        let params = rcgen::CertificateRevocationListParams {
+            this_update: rcgen::date_time_ymd(2020, 1, 1),
+            next_update: rcgen::date_time_ymd(2100, 1, 1),
+            crl_number: rcgen::SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: Vec::new(),
+            key_identifier_method: rcgen::KeyIdMethod::Sha256,
+        };
+        params.signed_by(&self.issuer).unwrap().pem().unwrap()
     }
 
     /// A certificate with these names and its key, written with the authority's own into this directory, as options.
@@ -114,4 +132,46 @@ fn other_files_are_used_all_or_none() {
     let pair = CertificateFiles { key: name(&new.key), ..half };
     certificates.replace(&pair).unwrap();
     assert!(!Arc::ptr_eq(&again, &certificates.for_clients()));
+}
+
+#[test]
+fn a_list_of_revoked_certificates_is_read_with_the_others_or_nothing_is() {
+    let directory = Temporary::new();
+    let authority = Authority::new();
+    let list = directory.path().join("ca.crl");
+    std::fs::write(&list, authority.list()).unwrap();
+    let options =
+        TlsOptions { revocations: Some(list.clone()), ..authority.issue(directory.path(), &["dc1.ensue"]) };
+    let certificates = certificates(options);
+    let before = certificates.for_clients();
+    std::fs::write(&list, "nothing").unwrap();
+    assert!(matches!(certificates.read_again(), Err(TlsError::NoList { .. })));
+    std::fs::remove_file(&list).unwrap();
+    assert!(matches!(certificates.read_again(), Err(TlsError::File { .. })));
+    assert!(Arc::ptr_eq(&before, &certificates.for_clients()));
+    let none = CertificateFiles { revocations: Some(String::new()), ..CertificateFiles::default() };
+    certificates.replace(&none).unwrap();
+    assert!(!Arc::ptr_eq(&before, &certificates.for_clients()));
+}
+
+#[test]
+fn an_authority_revokes_its_own_certificates_in_its_own_name() {
+    let (directory, other) = (Temporary::new(), Temporary::new());
+    let (ours, theirs) = (Authority::new(), Authority::named("others"));
+    let own = ours.issue(directory.path(), &["dc1.ensue"]);
+    let foreign = theirs.issue(other.path(), &["dc1.ensue"]);
+    let (certificate, authority) = (own.certificate.unwrap(), own.authorities.unwrap());
+    assert!(!revocation::serial(&certificate, &authority).unwrap().is_empty());
+    assert!(matches!(
+        revocation::serial(&foreign.certificate.unwrap(), &authority),
+        Err(revocation::RevocationError::Foreign(_))
+    ));
+    let der = |authority: &Authority| {
+        CertificateRevocationListDer::from_pem_slice(authority.list().as_bytes()).unwrap()
+    };
+    revocation::check_list(&der(&ours), &authority).unwrap();
+    assert!(matches!(
+        revocation::check_list(&der(&theirs), &authority),
+        Err(revocation::RevocationError::OtherCluster)
+    ));
 }

@@ -1,5 +1,6 @@
 //! An authority in a folder: its certificate, its key, and what it issues.
 
+use super::revoked::{self, Revoked};
 use anyhow::{Context, ensure};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -17,7 +18,7 @@ pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
 }
 
-const CERTIFICATE: &str = "ca.pem";
+pub(super) const CERTIFICATE: &str = "ca.pem";
 const KEY: &str = "ca.key";
 const AUTHORITY_DAYS: i64 = 3_650;
 /// Clocks of others may be behind.
@@ -48,6 +49,16 @@ impl Authority {
     /// The file with its own certificate.
     pub(crate) fn certificate(&self) -> PathBuf {
         self.folder.join(CERTIFICATE)
+    }
+
+    /// Revokes the certificates in these files, and writes the list of all that were revoked: its file.
+    pub(crate) fn revoke(&self, files: &[PathBuf]) -> anyhow::Result<PathBuf> {
+        let mut added = Vec::new();
+        for file in files {
+            let serial = ensue_server::revocation::serial(file, &self.certificate())?;
+            added.push(Revoked::now(serial, file));
+        }
+        revoked::write(&self.folder, &self.issuer, added, AUTHORITY_DAYS)
     }
 
     /// Writes a certificate with these names, and its key: their files.
@@ -90,7 +101,7 @@ fn set_validity(params: &mut CertificateParams, days: i64) {
     params.not_after = now + Duration::days(days);
 }
 
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+pub(super) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 

@@ -48,8 +48,9 @@ fn set(cx: &mut Cx<'_>, settings: Vec<Setting>) -> Step<Outcome> {
             let named = |wanted: &str| {
                 settings.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.clone())
             };
-            let [certificate, key, authorities] = CERTIFICATE_FILES.map(named);
-            let errand = Errand::Certificates(CertificateFiles { certificate, key, authorities });
+            let [certificate, key, authorities, revocations] = CERTIFICATE_FILES.map(named);
+            let files = CertificateFiles { certificate, key, authorities, revocations };
+            let errand = Errand::Certificates(files);
             send_for(cx, errand, Then::Configure(settings))
         }
     }

@@ -528,6 +528,7 @@ fn files_of_certificates_are_read_before_they_are_set_and_are_of_one_node() {
         certificate: Some("new.pem".into()),
         key: Some("new.key".into()),
         authorities: None,
+        revocations: None,
     };
     assert!(errand == crate::Errand::Certificates(files));
     assert_eq!(
