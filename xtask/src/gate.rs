@@ -250,7 +250,7 @@ fn dependencies_step(root: &Path, log: &mut Log) -> Outcome {
     if !quiet(cargo(root).args(["deny", "fetch", "db"])) {
         return Outcome::PassedWithout(vec!["advisories: their database cannot be fetched from here".into()]);
     }
-    log.run(cargo(root).args(["deny", "check", "--disable-fetch", "advisories"]))
+    log.run(cargo(root).args(["deny", "--offline", "check", "advisories"]))
 }
 
 /// Makes the virtual environment, unless a complete one is there.
