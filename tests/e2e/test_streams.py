@@ -15,6 +15,24 @@ def client(clean, request):
         yield client
 
 
+def test_streams_are_copied_renamed_and_restored_as_a_whole(client):
+    for number in range(1, 251):
+        client.xadd("s{t}", {"n": number, "m": "x"}, id=f"{number}-1")
+    client.xgroup_create("s{t}", "g", id="0")
+    client.xreadgroup("g", "alice", {"s{t}": ">"}, count=100)
+    client.xreadgroup("g", "bob", {"s{t}": ">"}, count=5)
+    client.xdel("s{t}", "7-1")
+    told = client.xinfo_stream("s{t}", full=True)
+    assert client.copy("s{t}", "copied{t}") and client.xinfo_stream("copied{t}", full=True) == told
+    client.rename("copied{t}", "renamed{t}")
+    assert client.xinfo_stream("renamed{t}", full=True) == told and not client.exists("copied{t}")
+    restore = "return redis.call('RESTORE', KEYS[2], 0, redis.call('DUMP', KEYS[1]))"
+    assert client.eval(restore, 2, "s{t}", "restored{t}") == "OK"
+    assert client.xinfo_stream("restored{t}", full=True) == told
+    delivered = client.xreadgroup("g", "carol", {"renamed{t}": ">"}, count=1)
+    assert "106-1" in str(delivered)
+
+
 def entries(answer):
     """Of the only stream that was read; RESP3 answers a map."""
     found = answer.get("s", []) if isinstance(answer, dict) else answer[0][1] if answer else []

@@ -224,8 +224,10 @@ impl Node {
         let share = maxmemory.div_ceil(u64::from(self.config.node_cores.max(1)));
         let owned = self.partitions.len() as u64;
         let policy = parameters.value("maxmemory-policy");
+        let node_entries = usize::try_from(parameters.number("stream-node-max-entries")).unwrap_or(0);
         let (followers, is_active) = (self.followers(), self.sessions.expires_actively());
         for partition in self.partitions.values_mut() {
+            partition.cx.set_stream_node_max_entries(node_entries);
             partition.keyspaces.share_memory(share, owned);
             partition.keyspaces.set_policy(policy);
             partition.keyspaces.set_followers(followers);

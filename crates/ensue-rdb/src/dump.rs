@@ -8,7 +8,9 @@ use crate::checksum::checksum;
 use crate::content::Writer;
 use crate::error::RdbError;
 use crate::reader::Reader;
+use crate::stream::Stream;
 use crate::value::{Content, ExpiringField, Value};
+use crate::writer::{self, FileVersion};
 use crate::{content, layout, text};
 use bytes::Bytes;
 use ensue_types::limits;
@@ -47,17 +49,34 @@ pub fn write(value: &Value) -> Bytes {
     sealed(out, if is_dated { VERSION_MAX } else { VERSION })
 }
 
+/// The dump of a stream.
+pub fn write_stream(stream: &Stream) -> Bytes {
+    let mut out = vec![writer::stream_layout(FileVersion::Eleven)];
+    writer::write_stream(&mut out, stream, FileVersion::Eleven);
+    sealed(out, VERSION)
+}
+
 /// Whether a dump is of a hash with deadlines of fields.
 pub fn has_field_deadlines(dump: &[u8]) -> bool {
     dump.first() == Some(&layout::HASH_EXPIRING)
 }
 
+/// What was dumped.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Dumped {
+    Value(Value),
+    Stream(Stream),
+}
+
 /// The value of a dump.
-pub fn read(dump: &[u8]) -> Result<Value, DumpError> {
+pub fn read(dump: &[u8]) -> Result<Dumped, DumpError> {
     let mut reader = Reader::new(opened(dump)?, limits::ENTRY_BYTES_MAX);
     let layout = reader.byte()?;
     let value = match content::read(&mut reader, layout, Writer::Redis)? {
         Content::Value(value) => value,
+        Content::Stream(stream) if is_in_order(&stream) && reader.is_at_end()? => {
+            return Ok(Dumped::Stream(stream));
+        }
         Content::Expiring(fields) if fields.iter().any(|field| field.deadline_ms.is_some()) => {
             Value::DatedHash(fields.into_iter().map(ExpiringField::into_dated).collect())
         }
@@ -77,7 +96,22 @@ pub fn read(dump: &[u8]) -> Result<Value, DumpError> {
     if count == 0 || !is_distinct || !reader.is_at_end()? {
         return Err(DumpError::Value);
     }
-    Ok(value)
+    Ok(Dumped::Value(value))
+}
+
+/// Whether entries and what is pending have ids in their order, none above the last one of the stream, and groups and
+/// consumers have names of their own.
+fn is_in_order(stream: &Stream) -> bool {
+    let entries = stream.entries.windows(2).all(|pair| pair[0].id < pair[1].id)
+        && stream.entries.last().is_none_or(|last| last.id <= stream.last_id)
+        && stream.entries.iter().all(|entry| !entry.fields.is_empty());
+    let groups = stream.groups.iter().all(|group| {
+        let is_known = |name: &Bytes| group.consumers.iter().any(|consumer| consumer.name == *name);
+        are_distinct(group.consumers.iter().map(|consumer| &consumer.name))
+            && group.pending.windows(2).all(|pair| pair[0].id < pair[1].id)
+            && group.pending.iter().all(|pending| is_known(&pending.consumer))
+    });
+    entries && groups && are_distinct(stream.groups.iter().map(|group| &group.name))
 }
 
 fn are_distinct<'v>(names: impl Iterator<Item = &'v Bytes>) -> bool {

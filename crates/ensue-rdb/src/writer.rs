@@ -90,8 +90,8 @@ impl<W: Write> RdbWriter<W> {
                 text::write_value(&mut bytes, value);
             }
             Content::Stream(stream) => {
-                begin(&mut bytes, deadline_ms, self.stream_layout(), key);
-                self.write_stream(&mut bytes, stream);
+                begin(&mut bytes, deadline_ms, stream_layout(self.version), key);
+                write_stream(&mut bytes, stream, self.version);
             }
             Content::Expiring(_) | Content::Module { .. } => return Ok(false),
         }
@@ -145,58 +145,60 @@ impl<W: Write> RdbWriter<W> {
         self.written += bytes.len() as u64;
         self.out.write_all(bytes)
     }
+}
 
-    fn stream_layout(&self) -> u8 {
-        match self.version {
-            FileVersion::Nine => layout::STREAM,
-            FileVersion::Ten => layout::STREAM_2,
-            FileVersion::Eleven => layout::STREAM_3,
-        }
+/// The layout in which a version has streams.
+pub(crate) fn stream_layout(version: FileVersion) -> u8 {
+    match version {
+        FileVersion::Nine => layout::STREAM,
+        FileVersion::Ten => layout::STREAM_2,
+        FileVersion::Eleven => layout::STREAM_3,
     }
+}
 
-    fn write_stream(&self, out: &mut Vec<u8>, stream: &Stream) {
-        let nodes = nodes(&stream.entries);
-        text::write_length(out, nodes.len() as u64);
-        for (first, list) in &nodes {
-            write_raw(out, &id_bytes(*first));
-            write_raw(out, list);
-        }
-        text::write_length(out, stream.entries.len() as u64);
-        write_id(out, stream.last_id);
-        if self.version > FileVersion::Nine {
-            write_id(out, stream.entries.first().map_or(StreamId::MIN, |entry| entry.id));
-            write_id(out, stream.max_deleted_id);
-            text::write_length(out, stream.entries_added);
-        }
-        text::write_length(out, stream.groups.len() as u64);
-        stream.groups.iter().for_each(|group| self.write_group(out, group));
+/// A stream, as a version has it.
+pub(crate) fn write_stream(out: &mut Vec<u8>, stream: &Stream, version: FileVersion) {
+    let nodes = nodes(&stream.entries);
+    text::write_length(out, nodes.len() as u64);
+    for (first, list) in &nodes {
+        write_raw(out, &id_bytes(*first));
+        write_raw(out, list);
     }
+    text::write_length(out, stream.entries.len() as u64);
+    write_id(out, stream.last_id);
+    if version > FileVersion::Nine {
+        write_id(out, stream.entries.first().map_or(StreamId::MIN, |entry| entry.id));
+        write_id(out, stream.max_deleted_id);
+        text::write_length(out, stream.entries_added);
+    }
+    text::write_length(out, stream.groups.len() as u64);
+    stream.groups.iter().for_each(|group| write_group(out, group, version));
+}
 
-    fn write_group(&self, out: &mut Vec<u8>, group: &Group) {
-        write_raw(out, &group.name);
-        write_id(out, group.last_id);
-        if self.version > FileVersion::Nine {
-            // Minus one says that it is not known.
-            text::write_length(out, group.entries_read.unwrap_or(u64::MAX));
+fn write_group(out: &mut Vec<u8>, group: &Group, version: FileVersion) {
+    write_raw(out, &group.name);
+    write_id(out, group.last_id);
+    if version > FileVersion::Nine {
+        // Minus one says that it is not known.
+        text::write_length(out, group.entries_read.unwrap_or(u64::MAX));
+    }
+    text::write_length(out, group.pending.len() as u64);
+    for pending in &group.pending {
+        out.extend_from_slice(&id_bytes(pending.id));
+        out.extend_from_slice(&pending.delivered_ms.to_le_bytes());
+        text::write_length(out, pending.deliveries);
+    }
+    text::write_length(out, group.consumers.len() as u64);
+    for consumer in &group.consumers {
+        write_raw(out, &consumer.name);
+        out.extend_from_slice(&consumer.seen_ms.to_le_bytes());
+        if version == FileVersion::Eleven {
+            out.extend_from_slice(&consumer.active_ms.unwrap_or(u64::MAX).to_le_bytes());
         }
-        text::write_length(out, group.pending.len() as u64);
-        for pending in &group.pending {
-            out.extend_from_slice(&id_bytes(pending.id));
-            out.extend_from_slice(&pending.delivered_ms.to_le_bytes());
-            text::write_length(out, pending.deliveries);
-        }
-        text::write_length(out, group.consumers.len() as u64);
-        for consumer in &group.consumers {
-            write_raw(out, &consumer.name);
-            out.extend_from_slice(&consumer.seen_ms.to_le_bytes());
-            if self.version == FileVersion::Eleven {
-                out.extend_from_slice(&consumer.active_ms.unwrap_or(u64::MAX).to_le_bytes());
-            }
-            let own: Vec<StreamId> =
-                group.pending.iter().filter(|one| one.consumer == consumer.name).map(|one| one.id).collect();
-            text::write_length(out, own.len() as u64);
-            own.iter().for_each(|id| out.extend_from_slice(&id_bytes(*id)));
-        }
+        let own: Vec<StreamId> =
+            group.pending.iter().filter(|one| one.consumer == consumer.name).map(|one| one.id).collect();
+        text::write_length(out, own.len() as u64);
+        own.iter().for_each(|id| out.extend_from_slice(&id_bytes(*id)));
     }
 }
 
@@ -232,7 +234,7 @@ fn nodes(entries: &[StreamEntry]) -> Vec<(StreamId, Vec<u8>)> {
             bytes <= NODE_BYTES
         };
         // Differences of ids must stand as signed numbers.
-        let is_near = |entry: &&StreamEntry| i64::try_from(entry.id.ms - first.id.ms).is_ok();
+        let is_near = |entry: &&StreamEntry| i64::try_from(entry.id.ms.wrapping_sub(first.id.ms)).is_ok();
         let count = rest.iter().take(NODE_ENTRIES).take_while(is_near).take_while(fits).count().max(1);
         nodes.push((first.id, node(first, &rest[..count])));
         rest = &rest[count..];

@@ -6,11 +6,11 @@ use ensue_types::Reply;
 
 pub(super) use ensue_rdb::Value;
 pub(crate) use ensue_rdb::dump::has_field_deadlines;
-pub(super) use ensue_rdb::dump::write;
 pub(crate) use ensue_rdb::dump::write_libraries;
+pub(super) use ensue_rdb::dump::{Dumped, write, write_stream};
 
 /// The value of a dump, or Redis' error.
-pub(super) fn read(dump: &[u8]) -> Result<Value, Reply> {
+pub(super) fn read(dump: &[u8]) -> Result<Dumped, Reply> {
     dump::read(dump).map_err(refusal)
 }
 

@@ -10,6 +10,7 @@ mod log;
 mod pending;
 mod read;
 mod values;
+pub(super) mod whole;
 
 use crate::evaluate::{Evaluation, Halt};
 use bytes::Bytes;

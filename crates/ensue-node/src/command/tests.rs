@@ -58,6 +58,8 @@ struct Datacenter {
     observed: Observed,
     /// Deadlines that have been noted and have not passed.
     expiries: Vec<Expiry>,
+    /// Entries of a node of a stream; 0 is as usual.
+    node_entries: usize,
 }
 
 impl Datacenter {
@@ -71,6 +73,7 @@ impl Datacenter {
             applied: BTreeSet::new(),
             observed: Observed::default(),
             expiries: Vec::new(),
+            node_entries: 0,
         }
     }
 
@@ -97,7 +100,8 @@ impl Datacenter {
 
     /// Evaluates the commands as one transaction.
     fn run_all(&mut self, requests: &[Request]) -> Vec<Reply> {
-        let mut writer = Writer::new(self.write(), self.write().operation.datacenter, false);
+        let writer = Writer::new(self.write(), self.write().operation.datacenter, false);
+        let mut writer = writer.with_node_entries(self.node_entries);
         let hidden = &self.hidden;
         let visibility = |source: &Source| !hidden.contains(&source.operation);
         let (to_read, to_write) = match self.keyspace.keeps_versions() {

@@ -4,10 +4,11 @@
 //! Redis would keep it in memory is told by its size, since clients and tools ask for it; it is not how it is kept
 //! here.
 
-use super::dump::{self, Value};
+use super::dump::{self, Dumped, Value};
 use super::fields::field_bytes;
 use super::keys::{put_deadline, set_deadline_or_delete};
 use super::sorted_sets::store as store_sorted;
+use super::streams::whole as streams;
 use super::{flag, lists, name_of, text_of};
 use crate::evaluate::{Evaluation, Halt, Scored, effect_bytes, element_bytes};
 use bytes::Bytes;
@@ -21,6 +22,9 @@ pub(super) fn evaluate(request: &Whole, evaluation: &mut Evaluation<'_>) -> Resu
     match request {
         Whole::Copy { source, target, replace } => copy(evaluation, source, target, *replace),
         Whole::Dump { key } => {
+            if evaluation.kind(key)? == Some(Kind::Stream) {
+                return Ok(Reply::Bulk(dump::write_stream(&streams::dumped(evaluation, key)?)));
+            }
             let value = read(evaluation, key)?;
             Ok(value.map_or(Reply::Nil, |value| Reply::Bulk(dump::write(&value))))
         }
@@ -44,7 +48,7 @@ pub(super) fn help(request: &Whole) -> Option<Reply> {
     Some(Reply::Array(text.iter().map(|&line| Reply::Status(line.into())).collect()))
 }
 
-/// The value of a key, whole.
+/// The value of a key, whole; streams are read otherwise.
 fn read(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Option<Value>, Halt> {
     let Some(kind) = evaluation.kind(key)? else { return Ok(None) };
     let named = |columns: Vec<(Column, _)>| columns.into_iter().map(|(column, _)| name_of(column)).collect();
@@ -132,12 +136,17 @@ fn copy(
     if source == target {
         return Err(CommandError::Argument("source and destination objects are the same").into());
     }
-    let Some(value) = read(evaluation, source)? else { return Ok(flag(false)) };
+    let Some(kind) = evaluation.kind(source)? else { return Ok(flag(false)) };
     let deadline = evaluation.deadline(source)?;
     if evaluation.kind(target)?.is_some() && !replace {
         return Ok(flag(false));
     }
-    write(evaluation, target, value)?;
+    if kind == Kind::Stream {
+        let parts = streams::parts(evaluation, source)?;
+        streams::write(evaluation, target, parts)?;
+    } else if let Some(value) = read(evaluation, source)? {
+        write(evaluation, target, value)?;
+    }
     if let Some(deadline) = deadline {
         put_deadline(evaluation, target, i64::try_from(deadline).unwrap_or(i64::MAX));
     }
@@ -157,8 +166,10 @@ fn restore(
         return Err(Halt::Error(BUSY_KEY));
     }
     let deadline = deadline?;
-    let value = dump::read(dump).map_err(Halt::Error)?;
-    write(evaluation, key, value)?;
+    match dump::read(dump).map_err(Halt::Error)? {
+        Dumped::Value(value) => write(evaluation, key, value)?,
+        Dumped::Stream(stream) => streams::restore(evaluation, key, stream)?,
+    }
     let now_ms = super::keys::now_ms(evaluation);
     match deadline {
         None => {}
@@ -266,8 +277,7 @@ const INTEGERS_MAX: usize = 512;
 const LISTED_MAX: usize = 128;
 const LISTED_BYTES_MAX: usize = 64;
 
-const STREAMS: Reply =
-    Reply::error("ERR a stream is not copied, dumped or sorted: it is read entry by entry");
+const STREAMS: Reply = Reply::error("ERR a stream is no value of its own here: it is read entry by entry");
 const BUSY_KEY: Reply = Reply::error("BUSYKEY Target key name already exists.");
 const NO_FREQUENCY: Reply = Reply::error(
     "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching \

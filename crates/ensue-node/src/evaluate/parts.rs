@@ -128,6 +128,11 @@ impl Evaluation<'_> {
         self.put(key, Column::Stream(part.name()), value);
     }
 
+    /// How many entries of a stream are trimmed at once where it is told that about is enough; what reads trims none.
+    pub fn stream_node_entries(&self) -> usize {
+        self.writer.as_ref().map_or(usize::MAX, |writer| writer.node_entries)
+    }
+
     /// Removes a part that was seen.
     pub fn remove_part(&mut self, key: &Bytes, part: &StreamPart) {
         self.remove_column(key, Column::Stream(part.name()), self.view);

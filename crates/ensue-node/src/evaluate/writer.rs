@@ -11,6 +11,9 @@ use std::hash::BuildHasher;
 /// Effects of one write before a search among them needs an index.
 const EFFECTS_SEARCHED: usize = 16;
 
+/// Entries of a node of a stream in Redis, as it is configured by default.
+const NODE_ENTRIES: usize = 100;
+
 /// What one write changed.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
@@ -32,6 +35,8 @@ pub struct Writer {
     pub(super) named: u32,
     /// Whose running sums its additions go on.
     pub(super) adder: DatacenterId,
+    /// How many entries of a stream are trimmed at once where it is told that about is enough.
+    pub(super) node_entries: usize,
     /// Where each change stands, if there are many.
     index: Option<HashTable<(usize, Part)>>,
     /// What stood where it has changed something, if that may be taken back.
@@ -42,7 +47,14 @@ impl Writer {
     /// `asks_previous` says whether it must be told what is replaced.
     pub fn new(write: Write, adder: DatacenterId, asks_previous: bool) -> Writer {
         let changes = Changes::default();
-        Writer { write, changes, asks_previous, bytes: 0, named: 0, adder, index: None, kept: None }
+        let (bytes, named, node_entries) = (0, 0, NODE_ENTRIES);
+        Writer { write, changes, asks_previous, bytes, named, adder, node_entries, index: None, kept: None }
+    }
+
+    /// Trims so many entries of a stream at once; of 0, as many as usual.
+    pub fn with_node_entries(mut self, entries: usize) -> Writer {
+        self.node_entries = if entries == 0 { NODE_ENTRIES } else { entries };
+        self
     }
 
     /// From now on keeps what stands where something changes.

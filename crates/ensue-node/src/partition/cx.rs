@@ -61,6 +61,8 @@ pub(crate) struct Cx {
     is_checkpointing: bool,
     /// The disk has no room: writes are refused, and streams wait, until there is a reserve again.
     disk_is_full: bool,
+    /// The parameter of this name.
+    stream_node_max_entries: usize,
     next_number: u64,
 }
 
@@ -82,11 +84,21 @@ impl Cx {
             bounds_the_clock: false,
             is_checkpointing: false,
             disk_is_full: false,
+            stream_node_max_entries: 0,
             // Numbers of an earlier life must not be taken for ours when they are answered late (trap 54).
             next_number: u64::from(config.boot) << 32,
             config,
             protocols,
         }
+    }
+
+    /// The parameter of this name is this from now on.
+    pub(crate) fn set_stream_node_max_entries(&mut self, entries: usize) {
+        self.stream_node_max_entries = entries;
+    }
+
+    pub(super) fn stream_node_max_entries(&self) -> usize {
+        self.stream_node_max_entries
     }
 
     pub(crate) fn trace(&mut self, trace: Trace) {

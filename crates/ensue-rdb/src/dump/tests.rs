@@ -1,10 +1,51 @@
 //! Dumps as Redis makes them, and what is none.
 
 use super::*;
-use ensue_types::Score;
+use crate::stream::{Consumer, Group, Pending, StreamEntry};
+use ensue_types::{Score, StreamId};
 
 fn b(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
+}
+
+/// What was dumped, if it is no stream.
+fn read(dump: &[u8]) -> Result<Value, DumpError> {
+    match super::read(dump)? {
+        Dumped::Value(value) => Ok(value),
+        Dumped::Stream(_) => panic!("a stream"),
+    }
+}
+
+#[test]
+fn a_stream_comes_back_and_one_out_of_order_does_not() {
+    let id = |ms| StreamId { ms, sequence: ms % 3 };
+    let entry = |ms| StreamEntry { id: id(ms), fields: vec![(b("f"), b(&ms.to_string()))] };
+    let stream = Stream {
+        entries: (1..400).map(entry).collect(),
+        last_id: id(500),
+        max_deleted_id: id(450),
+        entries_added: 460,
+        groups: vec![Group {
+            name: b("g"),
+            last_id: id(7),
+            entries_read: Some(7),
+            consumers: vec![Consumer { name: b("c"), seen_ms: 5, active_ms: Some(4) }],
+            pending: vec![Pending { id: id(6), consumer: b("c"), delivered_ms: 4, deliveries: 2 }],
+        }],
+    };
+    assert_eq!(super::read(&write_stream(&stream)), Ok(Dumped::Stream(stream.clone())));
+    let wrong = |change: &dyn Fn(&mut Stream)| {
+        let mut stream = stream.clone();
+        change(&mut stream);
+        assert_eq!(super::read(&write_stream(&stream)), Err(DumpError::Value));
+    };
+    wrong(&|stream| stream.entries.swap(0, 1));
+    wrong(&|stream| stream.last_id = id(3));
+    wrong(&|stream| stream.groups.push(stream.groups[0].clone()));
+    wrong(&|stream| {
+        let consumers = &mut stream.groups[0].consumers;
+        consumers.push(consumers[0].clone());
+    });
 }
 
 /// A body with the version and the checksum that belong to it.

@@ -13,8 +13,7 @@ use ensue_resp::CommandError;
 use ensue_resp::request::{Kept, NewId, Trim};
 use ensue_types::{DatacenterId, Reply, StreamId, StreamPart, limits};
 
-/// In Redis, so many entries are removed at once by `~`, and at most so many times that, unless told.
-const NODE: usize = 100;
+/// In Redis, `~` removes whole nodes of entries, at most so many unless told.
 const NODES_MAX: usize = 100;
 
 /// What a head takes.
@@ -41,7 +40,8 @@ pub(super) fn add(evaluation: &mut Evaluation<'_>, key: &Bytes, added: &Added<'_
     }
     let id = new_id(evaluation, key, added.id, last)?;
     let own = evaluation.writer_datacenter();
-    let trimmed = added.trim.map_or(Ok(0), |trim| most_trimmed(&self::log(evaluation, key)?, trim))?;
+    let node = evaluation.stream_node_entries();
+    let trimmed = added.trim.map_or(Ok(0), |trim| most_trimmed(&self::log(evaluation, key)?, trim, node))?;
     // With what is trimmed, heads and the new entry itself.
     let others = trimmed.saturating_add(3).saturating_mul(part_bytes(key, 0, HEAD_BYTES));
     evaluation.check_room(others.saturating_add(part_bytes(key, 0, fields_length(added.fields))))?;
@@ -116,19 +116,20 @@ pub(super) fn delete(evaluation: &mut Evaluation<'_>, key: &Bytes, ids: &[Stream
 }
 
 /// How many entries are trimmed at most.
-fn most_trimmed(log: &Log<'_>, trim: Trim) -> Result<usize, Halt> {
+fn most_trimmed(log: &Log<'_>, trim: Trim, node: usize) -> Result<usize, Halt> {
     let excess = match trim.keeps {
         Kept::Latest(count) => (log.length() + 1).saturating_sub(count),
         Kept::From(id) => log.count_to(id)?,
     };
     Ok(match trim.about {
         None | Some(Some(0)) => excess,
-        Some(limit) => excess.min(limit.unwrap_or(NODE * NODES_MAX)),
+        Some(limit) => excess.min(limit.unwrap_or(node.saturating_mul(NODES_MAX))),
     })
 }
 
 /// `XTRIM`: how many entries were removed.
 pub(super) fn trim(evaluation: &mut Evaluation<'_>, key: &Bytes, trim: Trim) -> Result<usize, Halt> {
+    let node = evaluation.stream_node_entries();
     let log = log(evaluation, key)?;
     let (to, excess) = match trim.keeps {
         Kept::Latest(count) => (Some(StreamId::MAX), log.length().saturating_sub(count)),
@@ -138,11 +139,11 @@ pub(super) fn trim(evaluation: &mut Evaluation<'_>, key: &Bytes, trim: Trim) -> 
     let length = log.length();
     let most = match trim.about {
         None | Some(Some(0)) => excess,
-        Some(limit) => excess.min(limit.unwrap_or(NODE * NODES_MAX)),
+        Some(limit) => excess.min(limit.unwrap_or(node.saturating_mul(NODES_MAX))),
     };
     let mut doomed = log.range([StreamId::MIN, to], Some(most), From::First)?;
     if trim.about.is_some() && doomed.len() < length {
-        doomed.truncate(doomed.len() - doomed.len() % NODE);
+        doomed.truncate(doomed.len() - doomed.len() % node);
     }
     remove(evaluation, key, &doomed, StreamId::MIN)?;
     Ok(doomed.len())

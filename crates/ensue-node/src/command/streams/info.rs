@@ -12,7 +12,7 @@ use bytes::Bytes;
 use ensue_types::{Reply, Section, StreamId, StreamPart};
 
 /// A group by its name, and where it is.
-type Group = (Bytes, Cursor);
+pub(super) type Group = (Bytes, Cursor);
 
 /// `XINFO STREAM`.
 pub(super) fn stream(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Reply, Halt> {
@@ -144,7 +144,7 @@ const NODE: usize = 100;
 
 impl Log<'_> {
     /// All groups, in the order of their names.
-    fn groups(&self) -> Result<Vec<Group>, Halt> {
+    pub fn groups(&self) -> Result<Vec<Group>, Halt> {
         let all = self.0.places(&Section::Groups.names());
         let mut groups = Vec::new();
         let mut place = all.start;
@@ -164,7 +164,7 @@ impl Log<'_> {
     }
 
     /// The consumers of a group, in the order of their names.
-    fn consumers(&self, group: &[u8]) -> Result<Vec<(Bytes, Consumer)>, Halt> {
+    pub fn consumers(&self, group: &[u8]) -> Result<Vec<(Bytes, Consumer)>, Halt> {
         let parts = self.0.between(&Section::Consumers(group).names())?;
         let consumer = |(part, value): (StreamPart, Bytes)| match part {
             StreamPart::Consumer(_, name) => Some((name, Consumer::of(&value))),

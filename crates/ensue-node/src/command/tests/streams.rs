@@ -52,6 +52,91 @@ fn entries() {
     );
 }
 
+/// A stream with entries, groups and what is pending of them, and one that was trimmed and deleted from.
+const WHOLE: &str = "XADD s 1-0 a 1
+     XADD s 2-0 b 2 c 3
+     XADD s 3-0 a 4
+     XADD s 4-0 a 5
+     XGROUP CREATE s g 0
+     XGROUP CREATE s h 2-0
+     XREADGROUP GROUP g alice COUNT 2 STREAMS s >
+     XREADGROUP GROUP g bob COUNT 1 STREAMS s >
+     XGROUP CREATECONSUMER s h carol
+     XDEL s 3-0";
+
+#[test]
+fn a_copy_is_the_whole_stream() {
+    let mut datacenter = Datacenter::new(0);
+    WHOLE.lines().for_each(|line| {
+        datacenter.run(line.trim());
+    });
+    let told = show(&datacenter.run("XINFO STREAM s FULL"));
+    assert_eq!(show(&datacenter.run("COPY s t")), "1");
+    assert_eq!(show(&datacenter.run("COPY s t")), "0");
+    assert_eq!(show(&datacenter.run("XINFO STREAM t FULL")), told);
+    datacenter.run("DEL s");
+    assert_eq!(show(&datacenter.run("XINFO STREAM t FULL")), told);
+    // One over another kind of value, and back over itself.
+    datacenter.run("SET u x");
+    assert_eq!(show(&datacenter.run("COPY t u REPLACE")), "1");
+    assert_eq!(show(&datacenter.run("COPY u t REPLACE")), "1");
+    assert_eq!(show(&datacenter.run("XINFO STREAM t FULL")), told);
+    assert_eq!(show(&datacenter.run("XADD t 5-0 a 6")), "\"5-0\"");
+}
+
+#[test]
+fn a_dump_is_the_whole_stream() {
+    let mut datacenter = Datacenter::new(0);
+    WHOLE.lines().for_each(|line| {
+        datacenter.run(line.trim());
+    });
+    let told = show(&datacenter.run("XINFO STREAM s FULL"));
+    let ensue_types::Reply::Bulk(dump) = datacenter.run("DUMP s") else { panic!("it is there") };
+    let restore =
+        ensue_resp::request::Whole::Restore { key: "t".into(), deadline: Ok(None), dump, replace: false };
+    let restore = ensue_resp::Request::Whole(restore);
+    assert_eq!(datacenter.run_all(&[restore]), [ensue_types::Reply::OK]);
+    assert_eq!(show(&datacenter.run("XINFO STREAM t FULL")), told);
+    assert_eq!(show(&datacenter.run("DUMP none")), "nil");
+}
+
+#[test]
+fn what_a_group_has_passed_over_is_given_to_it_after_a_restore() {
+    let (mut one, mut other) = (Datacenter::new(0), Datacenter::new(1));
+    one.run("XADD s 5-0 a 1");
+    one.run("XGROUP CREATE s g 0");
+    one.run("XREADGROUP GROUP g alice STREAMS s >");
+    other.run("XADD s 3-0 late 1");
+    other.log.iter().for_each(|logged| one.receive(logged));
+    let ensue_types::Reply::Bulk(dump) = one.run("DUMP s") else { panic!("it is there") };
+    let restore =
+        ensue_resp::request::Whole::Restore { key: "t".into(), deadline: Ok(None), dump, replace: false };
+    assert_eq!(one.run_all(&[ensue_resp::Request::Whole(restore)]), [ensue_types::Reply::OK]);
+    let read = show(&one.run("XREADGROUP GROUP g bob STREAMS t >"));
+    assert!(read.contains("3-0") && read.contains("5-0"), "{read}");
+}
+
+#[test]
+fn about_trims_whole_nodes() {
+    let mut datacenter = Datacenter::new(0);
+    datacenter.node_entries = 10;
+    for ms in 1..=100 {
+        datacenter.run(&format!("XADD s {ms}-0 a 1"));
+    }
+    for (line, removed) in [
+        ("XTRIM s MAXLEN ~ 91", "0"),
+        ("XTRIM s MAXLEN ~ 85", "10"),
+        ("XTRIM s MINID ~ 35", "20"),
+        ("XTRIM s MAXLEN ~ 0 LIMIT 9", "0"),
+        ("XTRIM s MAXLEN ~ 0 LIMIT 25", "20"),
+        ("XTRIM s MAXLEN 45", "5"),
+    ] {
+        assert_eq!(show(&datacenter.run(line)), removed, "{line}");
+    }
+    datacenter.run("XADD s MAXLEN ~ 20 LIMIT 10 101-0 a 1");
+    assert_eq!(show(&datacenter.run("XLEN s")), "36");
+}
+
 #[test]
 fn drawn_ids() {
     // The wall clock of these tests stands; the second number says that datacenter 0 drew it.

@@ -11,7 +11,8 @@ use ensue_types::{Args, Causes, KeyspaceId, Mode, Reply, Rule, Source};
 impl Cx {
     pub(crate) fn writer(&self, keyspace: KeyspaceId, write: Write, choice: &Choice) -> Writer {
         let asks_previous = self.protocol(keyspace).needs().previous_versions;
-        Writer::new(write, self.datacenter.adder(choice.is_stable()), asks_previous)
+        let writer = Writer::new(write, self.datacenter.adder(choice.is_stable()), asks_previous);
+        writer.with_node_entries(self.stream_node_max_entries())
     }
 
     /// What was read, as far as the rules let it count as the past of who read it.

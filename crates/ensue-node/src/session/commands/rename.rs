@@ -84,7 +84,7 @@ const READS: [(&[u8], &[&[u8]]); 8] = [
     (b"zrange", &[b"0", b"-1", b"withscores"]),
     (b"lrange", &[b"0", b"-1"]),
     (b"pexpiretime", &[]),
-    // Of a hash, for the deadlines of its fields. Last: where it does not fit, others do.
+    // Of a stream, and of a hash for the deadlines of its fields. Last: where it does not fit, others do.
     (b"dump", &[]),
 ];
 
@@ -116,6 +116,14 @@ impl Row {
                     (b"restore", Reply::Array(vec![without_deadline, Reply::Bulk(dump)]))
                 }
                 Reply::Bulk(_) => (b"hset", hash),
+                error @ Reply::Error(_) => return Err(error),
+                _ => return Err(UNANSWERED),
+            },
+            "stream" => match dump {
+                Reply::Bulk(dump) => {
+                    let without_deadline = Reply::Bulk(Bytes::from_static(b"0"));
+                    (b"restore", Reply::Array(vec![without_deadline, Reply::Bulk(dump)]))
+                }
                 error @ Reply::Error(_) => return Err(error),
                 _ => return Err(UNANSWERED),
             },
