@@ -24,6 +24,8 @@ pub(crate) fn answer(now: Now, spec: &CommandSpec, args: &Args) -> Reply {
         "role" => Reply::Array(vec![Reply::bulk("master"), Reply::Integer(0), Reply::Array(Vec::new())]),
         "move" if number::parse_i64(&args[2]).is_none() => CommandError::NotInteger.reply(),
         "move" | "swapdb" => between_keyspaces(spec),
+        "save" => SAVE,
+        "shutdown" => SHUTDOWN,
         "pfselftest" => command::self_test(),
         // Only inside MULTI, whose watched keys EXEC has asked for.
         "unwatch" => Reply::OK,
@@ -34,6 +36,12 @@ pub(crate) fn answer(now: Now, spec: &CommandSpec, args: &Args) -> Reply {
         _ => CommandError::unknown_command(args).reply(),
     }
 }
+
+const SAVE: Reply = Reply::error(
+    "ERR SAVE is refused: every write is in the log, and CAUSAL BACKUP or 'ensue backup' makes a copy",
+);
+const SHUTDOWN: Reply =
+    Reply::error("ERR SHUTDOWN is refused: stop the process with SIGTERM, which loses nothing");
 
 /// `MODULE`: there are none.
 fn module(args: &Args) -> Reply {

@@ -236,6 +236,7 @@ fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply
         ) => {
             return None;
         }
+        (_, "save" | "shutdown") => return Some(NOT_INSIDE),
         _ if is_alone(spec) => return None,
         (_, "select") if contexts.named_by_select(args) == Some(contexts.selected()) => return None,
         (_, "select") => "a transaction stays within one keyspace",
@@ -261,6 +262,7 @@ pub(crate) fn aborted_by(refusal: Reply) -> Reply {
 }
 
 const OUT_OF_MEMORY: Reply = Reply::error("OOM command not allowed when used memory > 'maxmemory'.");
+const NOT_INSIDE: Reply = Reply::error("ERR Command not allowed inside a transaction");
 const QUEUED: Reply = Reply::Status(std::borrow::Cow::Borrowed("QUEUED"));
 const ABORTED: Reply = Reply::error("EXECABORT Transaction discarded because of previous errors.");
 const EXEC_ARITY: Reply =

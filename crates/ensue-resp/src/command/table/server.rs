@@ -8,7 +8,7 @@ const OPERATES: Flags = flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, F
 const ANSWERED: Flags = flags(&[Flags::LOADING, Flags::STALE]);
 const FAST: Flags = flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]);
 
-pub(super) const ROWS: [CommandSpec; 10] = [
+pub(super) const ROWS: [CommandSpec; 12] = [
     row("acl", -2, OPERATES, Route::Session)
         .listed("server", "6.0.0")
         .subcommands(&[
@@ -61,6 +61,12 @@ pub(super) const ROWS: [CommandSpec; 10] = [
     row("role", 1, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
         .listed("server", "2.8.12")
         .says("Tell that this node takes writes.", "Every datacenter takes writes."),
+    row("save", 1, flags(&[Flags::ADMIN, Flags::NOSCRIPT]), Route::Session)
+        .listed("server", "1.0.0")
+        .says("Refused: every write is in the log.", ALONE),
+    row("shutdown", -1, OPERATES.union(Flags::ALLOW_BUSY), Route::Session)
+        .listed("server", "1.0.0")
+        .says("Refused: the process is stopped by who runs it.", ALONE),
     row("swapdb", 3, flags(&[Flags::FAST, Flags::DANGEROUS]), Route::Session)
         .listed("server", "4.0.0")
         .says("Refused: keyspaces have protocols and partitions of their own.", ALONE),
