@@ -43,7 +43,7 @@ pub(super) fn awaited(cx: &Cx<'_>, session: &Parts) -> Option<KeyspaceId> {
 /// Notes a command that may turn out to be slow, shows it to who monitors, and notes the keys that it reads if its
 /// client is told of changes.
 pub(super) fn note(cx: &mut Cx<'_>, client: &Client, spec: &'static CommandSpec, args: &Args) {
-    cx.core.note_slow(spec, args, client.address(), client.name());
+    cx.core.note_slow(client.id(), (spec, args), (client.address(), client.name()));
     show(cx, client, spec, args);
     if spec.route != Route::Session {
         note_reads(cx, std::iter::once((spec, args)));

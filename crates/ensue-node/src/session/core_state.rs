@@ -424,9 +424,14 @@ impl CoreState {
     }
 
     /// A command begins that may turn out to be slow.
-    pub(super) fn note_slow(&mut self, spec: &CommandSpec, args: &Args, address: &str, name: &Bytes) {
+    pub(super) fn note_slow(
+        &mut self,
+        session: SessionId,
+        (spec, args): (&CommandSpec, &Args),
+        client: (&str, &Bytes),
+    ) {
         if self.slow_log.wants(spec, self.slower_than_us) {
-            self.slow_log.note(args, address, name);
+            self.slow_log.note(session, args, client);
         }
     }
 

@@ -2,18 +2,21 @@
 //!
 //! Commands of a turn that may be slow are noted as they begin. When the turn is over, and each of its commands took as
 //! long as `slowlog-log-slower-than` says, on the average, those noted become entries. Commands that take constant time
-//! are noted only where that parameter is below its default. Nothing here reads a clock.
+//! are noted only where that parameter is below its default. One that waits for somebody else is noted in the turn in
+//! which it goes on. Nothing here reads a clock.
 
 use bytes::Bytes;
 use ensue_resp::{CommandSpec, Flags};
-use ensue_types::{Args, Now, Reply};
-use std::collections::VecDeque;
+use ensue_types::{Args, Now, Reply, SessionId};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 /// See the module.
 #[derive(Clone, Default)]
 pub(super) struct SlowLog {
     noted: Vec<Noted>,
+    /// The commands of sessions that wait for somebody else: they are noted when they go on.
+    waiting: BTreeMap<SessionId, Noted>,
     entries: VecDeque<Entry>,
     made: u64,
 }
@@ -21,6 +24,7 @@ pub(super) struct SlowLog {
 /// A command that has begun in the present turn.
 #[derive(Clone, Debug)]
 struct Noted {
+    session: SessionId,
     args: Args,
     address: Bytes,
     name: Bytes,
@@ -60,9 +64,21 @@ impl SlowLog {
         (0..DEFAULT_US).contains(&slower_than_us)
     }
 
-    pub(super) fn note(&mut self, args: &Args, address: &str, name: &Bytes) {
+    pub(super) fn note(&mut self, session: SessionId, args: &Args, (address, name): (&str, &Bytes)) {
         let (address, name) = (Bytes::copy_from_slice(address.as_bytes()), name.clone());
-        self.noted.push(Noted { args: trimmed(args), address, name });
+        self.noted.push(Noted { session, args: trimmed(args), address, name });
+    }
+
+    /// The latest command of a session waits for somebody else.
+    pub(super) fn wait(&mut self, session: SessionId) {
+        if let Some(place) = self.noted.iter().rposition(|noted| noted.session == session) {
+            self.waiting.insert(session, self.noted.remove(place));
+        }
+    }
+
+    /// It does no longer.
+    pub(super) fn go_on(&mut self, session: SessionId) {
+        self.noted.extend(self.waiting.remove(&session));
     }
 
     /// The turn is over; each of its commands took so long.
@@ -102,7 +118,7 @@ impl SlowLog {
 
 impl Entry {
     fn reply(&self) -> Reply {
-        let Noted { args, address, name } = &self.command;
+        let Noted { args, address, name, .. } = &self.command;
         Reply::Array(vec![
             Reply::Integer(self.id as i64),
             Reply::Integer(self.at_s as i64),

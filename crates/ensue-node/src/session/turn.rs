@@ -618,7 +618,7 @@ impl Turn<'_> {
                 let step = Parallel::begin(&mut self.cx, plan);
                 self.follow(step);
             }
-            Step::Waits(exchange) => self.session.exchange = exchange.into(),
+            Step::Waits(exchange) => record::wait(self, exchange.into()),
             Step::Failed(failure) => self.fail(&failure),
             Step::Ready => {}
         }
@@ -768,6 +768,7 @@ impl Turn<'_> {
     fn end_exchange(&mut self) -> Asked {
         self.session.exchange = Exchange::None;
         self.session.then = Then::Answer;
+        self.cx.core.slow_log.go_on(self.session.client.id());
         self.session.shared.on_step_done();
         self.cx.requests.end()
     }

@@ -232,6 +232,23 @@ fn parameters_are_set_in_all_cores() {
 }
 
 #[test]
+fn a_command_that_waits_for_somebody_else_is_kept_when_it_goes_on() {
+    let mut world = World::new();
+    order(&mut world, "CONFIG SET slowlog-log-slower-than 0", "+OK\r\n");
+    order(&mut world, "SLOWLOG RESET", "+OK\r\n");
+    world.sessions.on_turn_end(world.now, 1);
+    order(&mut world, "SLOWLOG RESET", "+OK\r\n");
+    let list = key(0, 0);
+    world.send(&[&format!("BLPOP {list} 0")]);
+    world.sessions.on_turn_end(world.now, 7);
+    world.executed(vec![Reply::NilArray]);
+    world.sessions.on_turn_end(world.now, 9);
+    let entries = order(&mut world, "SLOWLOG GET", "*0\r\n");
+    assert!(entries.contains(&format!(":9|*3|$5|BLPOP|${}|{list}|$1|0|", list.len())), "{entries}");
+    assert_eq!(entries.matches("BLPOP").count(), 1, "{entries}");
+}
+
+#[test]
 fn slow_commands_are_kept() {
     let mut world = World::new();
     assert_eq!(

@@ -4,6 +4,7 @@ use super::Turn;
 use crate::audit::Audit;
 use crate::session::audited::{Audited, Sender};
 use crate::session::connection::{Counted, Life};
+use crate::session::exchange::Exchange;
 use crate::session::output::SessionOutput;
 use crate::session::transactions::multi::Multi;
 use ensue_resp::CommandSpec;
@@ -47,6 +48,14 @@ pub(super) fn count(turn: &mut Turn<'_>, answer: &Reply) {
     }
     let entries = turn.session.count(&mut turn.cx.core.counters.statistics, answer);
     record(turn, entries, answer);
+}
+
+/// The session waits. While it is for somebody else and not for who works on its command, that is not slow.
+pub(super) fn wait(turn: &mut Turn<'_>, exchange: Exchange) {
+    if matches!(&exchange, Exchange::Commands(commands) if commands.waiting().is_some()) {
+        turn.cx.core.slow_log.wait(turn.session.client.id());
+    }
+    turn.session.exchange = exchange;
 }
 
 fn record(turn: &mut Turn<'_>, entries: Vec<Audited>, answer: &Reply) {
