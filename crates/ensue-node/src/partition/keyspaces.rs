@@ -15,6 +15,7 @@ pub(in crate::partition) mod replay;
 pub(in crate::partition) mod scripts;
 pub(in crate::partition) mod snapshot;
 pub(in crate::partition) mod times;
+pub(in crate::partition) mod uses;
 pub(in crate::partition) mod watched;
 
 use crate::config::NodeConfig;

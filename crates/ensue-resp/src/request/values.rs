@@ -114,7 +114,7 @@ fn copy(args: &[Bytes]) -> Result<Whole, CommandError> {
     Ok(Whole::Copy { source: args[1].clone(), target: args[2].clone(), replace })
 }
 
-/// `IDLETIME` and `FREQ` are read and mean nothing: nobody counts uses of keys.
+/// `IDLETIME` and `FREQ` are checked here, and set where uses of keys are counted.
 fn restore(args: &[Bytes]) -> Result<Whole, CommandError> {
     let (mut replace, mut absolute, mut has_idle, mut has_frequency) = (false, false, false, false);
     let mut rest = &args[4..];

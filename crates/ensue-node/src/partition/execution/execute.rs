@@ -215,6 +215,7 @@ impl Executor<'_> {
             return Step::Done(Reply::error("ERR unknown command"));
         };
         let (together, subcommand) = (execution.together, spec.subcommand(&args));
+        let about_uses = self.keyspaces.about_uses(spec, &args);
         let step = match self.reads.changes.is_wanted() {
             true => {
                 let RequestId { core, session, .. } = execution.request;
@@ -225,6 +226,12 @@ impl Executor<'_> {
                 step
             }
             false => self.step_command(execution, spec, args),
+        };
+        let step = match (step, about_uses) {
+            (Step::Done(reply), Some(args)) => {
+                Step::Done(self.keyspaces.with_uses(self.cx, execution.keyspace, &args, reply))
+            }
+            (step, _) => step,
         };
         match &step {
             // Parts of a command of several owners are counted as one by their session.

@@ -52,7 +52,8 @@ impl Policy {
         )
     }
 
-    fn counts(self) -> bool {
+    /// Whether it goes by how often rows are used.
+    pub(crate) fn counts(self) -> bool {
         matches!(self, Policy::AllLeastFrequent | Policy::VolatileLeastFrequent)
     }
 
@@ -83,6 +84,7 @@ const COUNT_AT_FIRST: u8 = 5;
 /// How much more seldom a higher count grows.
 const COUNT_FACTOR: u64 = 10;
 const TENTHS_A_COUNT: u32 = 600;
+const EPOCH_TENTHS: u64 = 1_000_000_000;
 
 impl Accesses {
     pub(in crate::partition) fn of_policy(policy: Policy) -> Accesses {
@@ -118,6 +120,35 @@ impl Accesses {
         *one = Use { at: now, count };
     }
 
+    /// For how many seconds a row was not used.
+    pub(in crate::partition) fn idle_s(&self, keyspace: KeyspaceId, key: &[u8], now_us: u64) -> u64 {
+        let used = self.uses.get(place(keyspace, key)).filter(|one| one.at > 0);
+        used.map_or(0, |one| u64::from(tenths(now_us).saturating_sub(one.at) / 10))
+    }
+
+    /// How often it was used lately, on a scale that grows ever more slowly.
+    pub(in crate::partition) fn count(&self, keyspace: KeyspaceId, key: &[u8], now_us: u64) -> u8 {
+        self.uses.get(place(keyspace, key)).map_or(0, |one| decayed(*one, tenths(now_us)))
+    }
+
+    /// A row is as if it had not been used for so many seconds, or had been used so often.
+    pub(in crate::partition) fn set_use(
+        &mut self,
+        keyspace: KeyspaceId,
+        key: &[u8],
+        now_us: u64,
+        (idle_s, count): (Option<u64>, Option<u64>),
+    ) {
+        let Some(one) = self.uses.get_mut(place(keyspace, key)) else { return };
+        if let Some(seconds) = idle_s {
+            let idle = u32::try_from(seconds.saturating_mul(10)).unwrap_or(u32::MAX);
+            one.at = tenths(now_us).saturating_sub(idle).max(1);
+        }
+        if let Some(count) = count {
+            one.count = u8::try_from(count).unwrap_or(u8::MAX);
+        }
+    }
+
     /// The lowest goes first.
     pub(in crate::partition) fn rank(&self, keyspace: KeyspaceId, key: &[u8], now_us: u64) -> u64 {
         let Some(one) = self.uses.get(place(keyspace, key)) else { return 0 };
@@ -133,9 +164,9 @@ fn decayed(one: Use, now: u32) -> u8 {
     one.count.saturating_sub(u8::try_from(minutes).unwrap_or(u8::MAX))
 }
 
-/// Tenths of a second; never zero, which is no use at all.
+/// Tenths of a second; never zero, which is no use at all, and late enough that three years before is a time, too.
 fn tenths(now_us: u64) -> u32 {
-    u32::try_from(now_us / 100_000 + 1).unwrap_or(u32::MAX)
+    u32::try_from(now_us / 100_000 + EPOCH_TENTHS).unwrap_or(u32::MAX)
 }
 
 fn place(keyspace: KeyspaceId, key: &[u8]) -> usize {
@@ -171,6 +202,24 @@ mod tests {
         assert!(rank(b"later", 10_000) < rank(b"often", 10_000));
         let hours_us = 3 * 3_600 * 1_000_000;
         assert_eq!(rank(b"often", hours_us) >> 32, 0, "an hour and more without a use");
+    }
+
+    #[test]
+    fn what_is_said_of_a_use_counts_as_one() {
+        let mut accesses = Accesses::default();
+        accesses.set_policy(Policy::named("allkeys-lru"));
+        let now_us = 5_000_000;
+        accesses.on_use(KEYS, b"a", now_us);
+        assert_eq!(accesses.idle_s(KEYS, b"a", now_us + 3_400_000), 3);
+        assert_eq!(accesses.idle_s(KEYS, b"never", now_us), 0);
+        accesses.set_use(KEYS, b"b", now_us, (Some(1_000), None));
+        assert_eq!(accesses.idle_s(KEYS, b"b", now_us + 2_000_000), 1_002, "longer than the clock has run");
+        assert!(accesses.rank(KEYS, b"b", now_us) < accesses.rank(KEYS, b"a", now_us));
+        accesses.set_policy(Policy::named("allkeys-lfu"));
+        accesses.on_use(KEYS, b"c", now_us);
+        assert_eq!(accesses.count(KEYS, b"c", now_us), COUNT_AT_FIRST + 1);
+        accesses.set_use(KEYS, b"c", now_us, (None, Some(100)));
+        assert_eq!(accesses.count(KEYS, b"c", now_us), 100);
     }
 
     #[test]

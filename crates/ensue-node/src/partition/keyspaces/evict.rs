@@ -16,10 +16,9 @@ use crate::partition::cx::Cx;
 use crate::partition::others::Others;
 use bytes::Bytes;
 use ensue_protocol::Choice;
-use ensue_resp::CommandSpec;
 use ensue_store::cell::Write;
 use ensue_store::view::View;
-use ensue_types::{Args, Context, KeyspaceId, LogicalTime};
+use ensue_types::{Context, KeyspaceId, LogicalTime};
 use std::num::NonZeroUsize;
 
 /// Rows that one command may have evicted.
@@ -29,21 +28,6 @@ const SAMPLES: usize = 5;
 const DRAWS: u64 = 40;
 
 impl Keyspaces {
-    /// Notes that the keys of a command are used, where the policy wants to know.
-    pub(in crate::partition) fn note_uses(
-        &mut self,
-        cx: &Cx,
-        keyspace: KeyspaceId,
-        spec: &CommandSpec,
-        args: &Args,
-    ) {
-        if self.accesses.are_kept() {
-            for key in ensue_resp::keys(spec, args) {
-                self.accesses.on_use(keyspace, key, cx.now.monotonic_us);
-            }
-        }
-    }
-
     /// Evicts rows until memory is below its bound, or enough were evicted for one command.
     pub(in crate::partition) fn make_room(&mut self, cx: &mut Cx, others: &mut Others) {
         if !self.is_full() || !self.accesses.policy().evicts() {

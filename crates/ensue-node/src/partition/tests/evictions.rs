@@ -113,3 +113,27 @@ fn a_bound_below_what_is_there_evicts_as_much_as_that_and_no_more() {
     let left = count(&mut clients, "k*");
     assert!((30..70).contains(&left), "{left} of 100 rows of 20 KB stay under 1 MB");
 }
+
+#[test]
+fn object_tells_of_uses_where_the_policy_has_them_kept() {
+    let mut clients = Clients::new("eiger");
+    let ask = |clients: &mut Clients, line: &str| clients.ask(9, line);
+    ask(&mut clients, "SET a 1");
+    clients.pass_ms(3_000);
+    assert_eq!(ask(&mut clients, "OBJECT IDLETIME a"), ":0|", "nobody keeps it");
+    assert!(ask(&mut clients, "OBJECT FREQ a").starts_with("-ERR An LFU maxmemory policy is not selected"));
+    set_policy(&mut clients, "allkeys-lru");
+    ask(&mut clients, "GET a");
+    clients.pass_ms(3_000);
+    for line in ["TTL a", "TYPE a", "EXISTS a", "OBJECT ENCODING a"] {
+        ask(&mut clients, line);
+    }
+    assert_eq!(ask(&mut clients, "OBJECT IDLETIME a"), ":3|");
+    assert_eq!(ask(&mut clients, "OBJECT IDLETIME none"), "$-1|");
+    ask(&mut clients, "TOUCH a");
+    assert_eq!(ask(&mut clients, "OBJECT IDLETIME a"), ":0|");
+    set_policy(&mut clients, "allkeys-lfu");
+    ask(&mut clients, "SET b 1");
+    assert_eq!(ask(&mut clients, "OBJECT FREQ b"), ":6|");
+    assert!(ask(&mut clients, "OBJECT IDLETIME b").starts_with("-ERR An LFU maxmemory policy is selected"));
+}
