@@ -51,6 +51,10 @@ def small_strings(number):
     yield "SET", f"key:{number:012}", "v" * 8
 
 
+def dated_strings(number):
+    yield "SET", f"key:{number:012}", VALUE, "EX", 86_400
+
+
 def counters(number):
     yield "INCR", f"key:{number:012}"
 
@@ -94,6 +98,7 @@ def large_list(number):
 LOADS = {
     "strings": ("string of 64 bytes", "key", 100_000, strings, True),
     "small": ("string of 8 bytes", "key", 100_000, small_strings, False),
+    "dated": ("string of 64 bytes with a deadline", "key", 100_000, dated_strings, False),
     "counters": ("counter", "key", 100_000, counters, False),
     "hashes": ("hash of 10 fields of 16 bytes", "key", 20_000, hashes, True),
     "sets": ("set of 100 members", "key", 4_000, sets, True),
