@@ -158,6 +158,10 @@ impl Export<'_> {
             match dump {
                 // It was deleted after the walk had met it.
                 Reply::Nil => {}
+                // Its dump is in the layout of the newest servers, whatever the file is to be.
+                Reply::Bulk(_) | Reply::Error(_) if kind == "stream" => {
+                    self.stream(keyspace, key, deadline_ms)?
+                }
                 Reply::Bulk(bytes) => {
                     match self.writer.dumped(u64::from(keyspace), key, deadline_ms, &bytes)? {
                         Ok(()) => self.report.count_key(&kind),
@@ -169,7 +173,6 @@ impl Export<'_> {
                             .lose("keys with a dump that is none", format!("{}: {error:?}", shown(key))),
                     }
                 }
-                Reply::Error(_) if kind == "stream" => self.stream(keyspace, key, deadline_ms)?,
                 Reply::Error(answer) => {
                     self.report.lose(
                         format!("keys of type {kind} without a dump"),

@@ -57,7 +57,7 @@ pub(crate) struct Dumped {
     pub(crate) kind: String,
     /// In milliseconds since 1970.
     pub(crate) deadline_ms: Option<u64>,
-    /// The answer to `DUMP`, which is nothing for a key that is gone and an error for a stream.
+    /// The answer to `DUMP`, which is nothing for a key that is gone.
     pub(crate) dump: Reply,
 }
 
