@@ -220,11 +220,7 @@ impl Keyspace {
             {
                 None => (self.seen_by(None), None),
                 Some((Some((stamp, _)), _)) if !names || stamp.datacenter == by => (Seen::new(), None),
-                Some((_, settled)) => {
-                    let cell = settled.cell();
-                    let over = if names { cell.overwritten(view, by) } else { None };
-                    (self.seen_in(Some(&cell), view), over)
-                }
+                Some((_, settled)) => self.beneath_cell(Some(&settled.cell()), view, names.then_some(by)),
             },
             Some(RowRef::Whole(row)) => {
                 if let Some((stamp, _)) = row.settled(column).and_then(|settled| settled.only_value()) {
@@ -232,18 +228,24 @@ impl Keyspace {
                         return (Seen::new(), None);
                     }
                 }
-                let cell = row.cell(column);
-                let over = cell.as_ref().filter(|_| names).and_then(|cell| cell.overwritten(view, by));
-                (self.seen_in(cell.as_deref(), view), over)
+                self.beneath_cell(row.cell(column).as_deref(), view, names.then_some(by))
             }
             Some(RowRef::Compact(row)) if row.deadline().is_some() => {
-                let row = row.to_row();
-                let cell = row.cell(column);
-                let over = cell.as_ref().filter(|_| names).and_then(|cell| cell.overwritten(view, by));
-                (self.seen_in(cell.as_deref(), view), over)
+                self.beneath_cell(row.to_row().cell(column).as_deref(), view, names.then_some(by))
             }
             _ => (self.seen_by(None), None),
         }
+    }
+
+    /// The same of a cell; it names what a datacenter overwrites, if one is given.
+    fn beneath_cell(
+        &self,
+        cell: Option<&cell::Cell>,
+        view: View<'_>,
+        by: Option<DatacenterId>,
+    ) -> (Seen, Over) {
+        let over = cell.zip(by).and_then(|(cell, by)| cell.overwritten(view, by));
+        (self.seen_in(cell, view), over)
     }
 
     /// What a value or tombstone put here now would replace.

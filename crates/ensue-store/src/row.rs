@@ -301,7 +301,6 @@ impl Row {
         self.unsettled == 0 && self.live == [0; 6]
     }
 
-    /// Live columns of a kind now, not counting the deadline's passing.
     /// What is counted of it.
     pub(crate) fn shows(&self) -> Shows {
         // Deadlines apart.
@@ -310,6 +309,7 @@ impl Row {
         Shows { something, deadline }
     }
 
+    /// Live columns of a kind now, not counting the deadline's passing.
     pub fn live_count(&self, kind: Kind) -> usize {
         self.live[kind as usize] as usize
     }

@@ -3,7 +3,7 @@
 //!
 //! A flush costs no allocation a row, and what it hides takes no more memory than before; it goes in parts. Whole rows,
 //! counters and rows that a second round may ask for are changed column by column instead, and so is everything where
-//! readers may not see the flush.
+//! readers may not see the flush, or where values stand beside each other.
 
 use super::slots::{Hidden, Slot};
 use super::{Keyspace, hash};
