@@ -4,6 +4,8 @@
 //! and a connection one request: every answer says that it is the last.
 
 use crate::bounds::METRICS_HEAD_BYTES_MAX;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet};
 use bytes::Bytes;
 use std::fmt;
 use std::fmt::Write;
@@ -213,6 +215,14 @@ fn field(line: &str) -> Result<(&str, &str), Refusal> {
     }
 }
 
+/// Whether it is filled up at its end is of no account.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
 /// `Basic`, and a name and a password in base 64. Of several lines the last one counts.
 fn credentials(value: &str) -> Result<Credentials, Refusal> {
     let malformed = Refusal::Malformed("only basic authentication is spoken here");
@@ -220,36 +230,10 @@ fn credentials(value: &str) -> Result<Credentials, Refusal> {
     if !scheme.eq_ignore_ascii_case("basic") {
         return Err(malformed);
     }
-    let bytes = from_base64(rest.trim_matches(' ')).ok_or(malformed)?;
+    let bytes = BASE64.decode(rest.trim_matches(' ')).map_err(|_| malformed)?;
     let colon = bytes.iter().position(|byte| *byte == b':').ok_or(malformed)?;
     let bytes = Bytes::from(bytes);
     Ok(Credentials { user: bytes.slice(..colon), password: bytes.slice(colon + 1..) })
-}
-
-/// Nothing if it is none.
-fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim_end_matches('=');
-    if text.len() - digits.len() > 2 || digits.len() % 4 == 1 {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);
-    for group in digits.as_bytes().chunks(4) {
-        let mut bits = 0_u32;
-        for digit in group {
-            let value = match digit {
-                b'A'..=b'Z' => digit - b'A',
-                b'a'..=b'z' => digit - b'a' + 26,
-                b'0'..=b'9' => digit - b'0' + 52,
-                b'+' => 62,
-                b'/' => 63,
-                _ => return None,
-            };
-            bits = bits << 6 | u32::from(value);
-        }
-        bits <<= 6 * (4 - group.len());
-        bytes.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
-    }
-    Some(bytes)
 }
 
 /// As RFC 9110 has it.
