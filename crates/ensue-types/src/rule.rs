@@ -94,6 +94,8 @@ rules! {
     WhatIsForgottenWasShown,
     /// EXEC does nothing if a key that it watches has changed in its datacenter.
     ExecChecksWatches,
+    /// What a session watches that does not see all that its datacenter wrote there has changed (decision 34).
+    WatchSeesAllOfItsDatacenter,
     /// Commands on keys with a home run there, wherever their client is (decision 33).
     HomeCommandsRunAtHome,
     /// A request that reaches its home again after a reconnect is not executed a second time (decision 33).

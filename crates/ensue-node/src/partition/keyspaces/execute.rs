@@ -185,7 +185,10 @@ impl Keyspaces {
                 observed = evaluation.observed;
             }
         }
-        let reply = reply?;
+        let mut reply = reply?;
+        if let (Request::Watch { keys }, Some(shown)) = (request, shown) {
+            reply = self.numbers_without_hidden((number, at), shown, keys, reply);
+        }
         execution.context.time = execution.context.time.max(at);
         self.counts.count_reads(1, observed.stale);
         cx.statistics.count_lookups(observed.hits, observed.misses);

@@ -215,7 +215,12 @@ const ROWS: &[Row] = &[
         worlds: Worlds::Drawn,
         seeds: SEEDS,
         protocols: &["ha-pocc"],
-        rules: &[Rule::OptimisticWritesHideUntilStable, Rule::FallbackForgets, Rule::PromotionJoinsBothPasts],
+        rules: &[
+            Rule::OptimisticWritesHideUntilStable,
+            Rule::FallbackForgets,
+            Rule::PromotionJoinsBothPasts,
+            Rule::WatchSeesAllOfItsDatacenter,
+        ],
     },
     // Datacenters that failed permanently.
     Row {
@@ -377,6 +382,9 @@ pub(super) fn why_unseen(rule: Rule) -> Option<&'static str> {
         }
         Rule::WhatIsForgottenWasShown => {
             "it takes a token that is faster than the news, within a datacenter, that its past is stable"
+        }
+        Rule::WatchSeesAllOfItsDatacenter => {
+            "it takes a session that fell back, and a write that becomes stable between its WATCH and its EXEC"
         }
         Rule::TheDeadStop => "no seed declares a datacenter dead that lives on",
         Rule::ApplyInTheOriginsOrder => {
