@@ -121,6 +121,7 @@ fn config(datacenters: u8) -> NodeConfig {
         replicas: Vec::new(),
         name: DatacenterId(number).to_string(),
         cores: 1,
+        nodes: vec![1],
         placement: vec![CoreId(0); usize::from(PARTITIONS)],
     });
     let topology =

@@ -216,6 +216,7 @@ fn config(number: usize, protocol: &str, partitions: u16, tuning: &Tuning) -> No
         replicas: Vec::new(),
         name: DatacenterId(number as u8).to_string(),
         cores: 1,
+        nodes: vec![1],
         placement: vec![CoreId(0); usize::from(partitions)],
     };
     let topology = Topology {

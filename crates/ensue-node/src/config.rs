@@ -10,6 +10,7 @@ use ensue_protocol::Registry;
 use ensue_store::row::LARGE;
 use ensue_types::{CoreId, DatacenterId, KeyspaceId, PartitionId, limits};
 use std::fmt;
+use std::ops::Range;
 
 /// The static shape of the cluster, the same knowledge on every core.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct DatacenterTopology {
     pub name: String,
     /// Cores of all its nodes together.
     pub cores: u16,
+    /// How many of them each node has, in order.
+    pub nodes: Vec<u16>,
     /// The core that owns each partition, by partition number; the one that is meant to, if it is replicated.
     pub placement: Vec<CoreId>,
     /// The cores on which each partition is replicated, by partition number, the one that is meant to own it first;
@@ -49,6 +52,27 @@ impl Topology {
 
     pub fn is_replicated(&self, datacenter: DatacenterId, partition: PartitionId) -> bool {
         !self.replicas(datacenter, partition).is_empty()
+    }
+
+    /// The core of a node on which a partition may be replicated, if the datacenter has such a node.
+    pub fn core_on(&self, datacenter: DatacenterId, node: usize, partition: PartitionId) -> Option<CoreId> {
+        let cores = self.cores_of(datacenter, node)?;
+        let configured = self.replicas(datacenter, partition).iter().find(|core| cores.contains(&core.0));
+        let any = CoreId(cores.start + partition.0 % (cores.end - cores.start).max(1));
+        Some(configured.copied().unwrap_or(any))
+    }
+
+    /// The node that a core is of.
+    pub fn node_of(&self, datacenter: DatacenterId, core: CoreId) -> Option<usize> {
+        let nodes = 0..self.datacenters.get(usize::from(datacenter.0))?.nodes.len();
+        nodes.into_iter().find(|node| self.cores_of(datacenter, *node).is_some_and(|of| of.contains(&core.0)))
+    }
+
+    fn cores_of(&self, datacenter: DatacenterId, node: usize) -> Option<Range<u16>> {
+        let nodes = &self.datacenters.get(usize::from(datacenter.0))?.nodes;
+        let count = *nodes.get(node)?;
+        let first = nodes[..node].iter().sum::<u16>();
+        Some(first..first + count)
     }
 
     /// The datacenter of this name.

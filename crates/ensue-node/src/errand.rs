@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use ensue_acl::{Prepared, Salt, Verifier, Work};
+use ensue_types::{CoreId, PartitionId};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
@@ -31,6 +32,8 @@ pub enum Errand {
     Rewrite { settings: Vec<Rewritten>, users: Option<Vec<Bytes>> },
     /// Gives memory that is free back to the machine.
     Purge,
+    /// Says who replicates a partition, and moves a replica from one core to another, if that is wished.
+    Group { partition: PartitionId, wish: Option<(CoreId, CoreId)> },
 }
 
 /// What is to be done for a copy of what the disks of the node hold.
@@ -89,6 +92,8 @@ pub enum ErrandDone {
     /// What is in the place of `Saved` for certificates and for the configuration file.
     Configured(Result<(), String>),
     Purged,
+    /// Lines of text, or why not.
+    Group(Result<Bytes, Bytes>),
     /// Too many wait, and it was not done.
     Busy,
 }
@@ -115,7 +120,8 @@ impl Errand {
             | Errand::Backup(_)
             | Errand::Certificates(_)
             | Errand::Rewrite { .. }
-            | Errand::Purge) => Err(other),
+            | Errand::Purge
+            | Errand::Group { .. }) => Err(other),
         }
     }
 
@@ -130,6 +136,7 @@ impl Errand {
             Errand::Certificates(_) => "Certificates",
             Errand::Rewrite { .. } => "Rewrite",
             Errand::Purge => "Purge",
+            Errand::Group { .. } => "Group",
         }
     }
 }
@@ -146,6 +153,7 @@ impl ErrandDone {
             ErrandDone::Backup(_) => "Backup",
             ErrandDone::Configured(_) => "Configured",
             ErrandDone::Purged => "Purged",
+            ErrandDone::Group(_) => "Group",
             ErrandDone::Busy => "Busy",
         }
     }

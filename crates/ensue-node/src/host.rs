@@ -1,13 +1,20 @@
 //! One core's node together with the replicas on it: what a node asks of the directory of a replicated partition goes
 //! to its replica, and the replicas decide which of the node's partitions live here.
 //!
+//! Which partitions have a replica here is what their groups agree on. A core begins with those that the configuration
+//! has begin there and those of which it finds a directory; a group invites it to have one more, or dismisses it.
+//!
 //! A core without replicas is its node: everything passes through.
 
+mod groups;
+
 use crate::node::{Node, UnknownProtocol};
-use crate::{AppendFsync, Input, NodeConfig, Output, Trace};
-use ensue_replica::{Config, Replica, Tuning};
-use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId};
+use crate::{AppendFsync, Errand, ErrandDone, Input, NodeConfig, Output, Trace};
+use bytes::Bytes;
+use ensue_replica::{Absent, Config, Move, Refusal, Replica, Tuning, on_message_to_nobody};
+use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, SessionId};
 use ensue_wire::{Address, CoreName, Envelope, Message};
+use groups::{Asked, told};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How long a stopping core waits for others to take the lead, and then for its partitions to close.
@@ -20,6 +27,8 @@ pub struct Host {
     replicas: BTreeMap<PartitionId, Replica>,
     /// The partitions that live here by the word of their replicas, and since which term.
     leads: BTreeMap<PartitionId, u64>,
+    seat: Seat,
+    asked: Asked,
     own: CoreName,
     tick_us: u64,
     next_tick_us: u64,
@@ -47,29 +56,77 @@ pub struct ReplicaOptions {
     /// Leaders answer reads by a lease.
     pub lease: bool,
     pub tuning: Tuning,
+    /// Partitions of which the node has a directory that a replica has written.
+    pub found: Vec<PartitionId>,
+}
+
+/// A session asks about a group.
+struct Asking {
+    session: SessionId,
+    number: u64,
+    partition: PartitionId,
+    wish: Option<(CoreId, CoreId)>,
+}
+
+/// What the replicas of a core are told before they start.
+struct Seat {
+    config: NodeConfig,
+    options: ReplicaOptions,
+    /// Whether any partition of this datacenter is.
+    is_replicated: bool,
+    /// Replicas that were started: each one draws other random numbers.
+    started: u64,
+}
+
+impl Seat {
+    /// The core of each node of this datacenter on which a partition may be replicated.
+    fn places(&self, partition: PartitionId) -> impl Iterator<Item = CoreId> + '_ {
+        let topology = &self.config.topology;
+        let here = topology.datacenter;
+        let nodes = topology.datacenters[usize::from(here.0)].nodes.len();
+        (0..nodes).filter_map(move |node| topology.core_on(here, node, partition))
+    }
+
+    /// Whether this core may have a replica of a partition.
+    fn may_have(&self, partition: PartitionId) -> bool {
+        let topology = &self.config.topology;
+        partition.0 < topology.partitions
+            && topology.is_replicated(topology.datacenter, partition)
+            && self.places(partition).any(|core| core == self.config.core)
+    }
+
+    fn replica(&mut self, partition: PartitionId) -> Replica {
+        self.started += 1;
+        let (config, options) = (&self.config, &self.options);
+        let topology = &config.topology;
+        let founders = topology.replicas(topology.datacenter, partition).iter().map(|core| core.0);
+        let seed = (config.identity_seed as u64) ^ u64::from(partition.0) << 48 ^ u64::from(config.boot);
+        Replica::new(Config {
+            node: config.core.0,
+            nodes: self.places(partition).map(|core| core.0).collect(),
+            founders: founders.collect(),
+            always: config.append_fsync == AppendFsync::Always,
+            lease: options.lease,
+            boot_id: config.boot_id,
+            seed: seed ^ (self.started.wrapping_sub(1)) << 32,
+            tuning: options.tuning.clone(),
+        })
+    }
 }
 
 impl Host {
     /// A core that has not read its disks yet; its first outputs are the disk operations that do.
     pub fn new(config: NodeConfig, options: &ReplicaOptions, now: Now) -> Result<Host, UnknownProtocol> {
-        let here = config.topology.datacenter;
-        let own = CoreName { datacenter: here, core: config.core };
-        let replicas = config.replicated_partitions().map(|partition| {
-            let nodes = config.topology.replicas(here, partition).iter().map(|core| core.0).collect();
-            let replica = Replica::new(Config {
-                node: config.core.0,
-                nodes,
-                always: config.append_fsync == AppendFsync::Always,
-                lease: options.lease,
-                boot_id: config.boot_id,
-                seed: (config.identity_seed as u64) ^ u64::from(partition.0) << 48 ^ u64::from(config.boot),
-                tuning: options.tuning.clone(),
-            });
-            (partition, replica)
-        });
+        let own = CoreName { datacenter: config.topology.datacenter, core: config.core };
+        let is_replicated = config.topology.is_replicated(own.datacenter, PartitionId(0));
+        let mut seat = Seat { config: config.clone(), options: options.clone(), is_replicated, started: 0 };
+        let found = options.found.iter().copied().filter(|partition| seat.may_have(*partition));
+        let begun: BTreeSet<PartitionId> = config.replicated_partitions().chain(found).collect();
         let mut host = Host {
-            replicas: replicas.collect(),
+            replicas: begun.into_iter().map(|partition| (partition, seat.replica(partition))).collect(),
             node: Node::new(config, now)?,
+            seat,
+            asked: Asked::default(),
             leads: BTreeMap::new(),
             own,
             tick_us: options.tuning.tick_us,
@@ -86,9 +143,25 @@ impl Host {
     pub fn on_input(&mut self, now: Now, input: Input) {
         match input {
             Input::Message(Envelope { from, message: Message::Replica { partition, bytes }, .. }) => {
-                if let (Address::Core { core, .. }, Some(replica)) = (from, self.replicas.get_mut(&partition))
-                {
-                    replica.on_message(core.0, bytes);
+                if let Address::Core { core, .. } = from {
+                    self.on_replica_message(core, partition, bytes);
+                }
+            }
+            Input::Message(Envelope {
+                from: Address::Core { datacenter, core },
+                message: Message::GroupAsk { partition, number, wish },
+                ..
+            }) => {
+                let (is_done, text) = match self.group(partition, wish) {
+                    Ok(text) => (true, text),
+                    Err(why) => (false, why),
+                };
+                self.send(CoreName { datacenter, core }, Message::GroupTold { number, is_done, text });
+            }
+            Input::Message(Envelope { message: Message::GroupTold { number, is_done, text }, .. }) => {
+                if let Some((session, errand)) = self.asked.answered(number) {
+                    let done = ErrandDone::Group(if is_done { Ok(text) } else { Err(text) });
+                    self.node.on_input(now, Input::ErrandDone { session, number: errand, done });
                 }
             }
             Input::Message(Envelope { from, message: Message::Leads { partition, term }, .. }) => {
@@ -114,6 +187,10 @@ impl Host {
                 self.stopping = Stopping::HandsOver(now.monotonic_us + HAND_OVER_US);
                 self.replicas.values_mut().for_each(Replica::hand_over);
             }
+            Input::Shutdown => {
+                self.stopping = Stopping::Done;
+                self.node.on_input(now, Input::Shutdown);
+            }
             input => self.node.on_input(now, input),
         }
         self.run(now);
@@ -121,11 +198,66 @@ impl Host {
 
     /// The next output, oldest first; drain until empty after each input.
     pub fn next_output(&mut self) -> Option<Output> {
-        match self.replicas.is_empty() {
+        match self.seat.is_replicated {
             // What the host itself says stands in no order with what the node says.
-            true => self.outputs.pop_front().or_else(|| self.node.next_output()),
-            false => self.outputs.pop_front(),
+            false => self.outputs.pop_front().or_else(|| self.node.next_output()),
+            true => self.outputs.pop_front(),
         }
+    }
+
+    /// Another core says something about a replicated partition.
+    fn on_replica_message(&mut self, from: CoreId, partition: PartitionId, bytes: Bytes) {
+        if !self.replicas.contains_key(&partition) {
+            if self.stopping != Stopping::Not || !self.seat.may_have(partition) {
+                return;
+            }
+            match on_message_to_nobody(bytes.clone()) {
+                Absent::Invited => {
+                    let replica = self.seat.replica(partition);
+                    self.replicas.insert(partition, replica);
+                }
+                Absent::Answers(bytes) => {
+                    let to = CoreName { datacenter: self.own.datacenter, core: from };
+                    return self.send(to, Message::Replica { partition, bytes });
+                }
+                Absent::Nothing => return,
+            }
+        }
+        if let Some(replica) = self.replicas.get_mut(&partition) {
+            replica.on_message(from.0, bytes);
+        }
+    }
+
+    /// A session asks about a group: its leader answers.
+    fn ask_group(&mut self, now: Now, asking: Asking) {
+        let Asking { session, number, partition, wish } = asking;
+        let owner = self.node.owner(partition);
+        let done = match owner {
+            Some(core) if core != self.own.core => {
+                let to = CoreName { datacenter: self.own.datacenter, core };
+                let number = self.asked.note(session, number);
+                return self.send(to, Message::GroupAsk { partition, number, wish });
+            }
+            Some(_) => self.group(partition, wish),
+            None => Err(groups::NO_OWNER),
+        };
+        let done = ErrandDone::Group(done);
+        self.node.on_input(now, Input::ErrandDone { session, number, done });
+    }
+
+    /// What is known here of a group, and a wish for it.
+    fn group(&mut self, partition: PartitionId, wish: Option<(CoreId, CoreId)>) -> Result<Bytes, Bytes> {
+        let replica = self.replicas.get_mut(&partition).ok_or(groups::NO_OWNER)?;
+        if let Some((from, to)) = wish {
+            let may_be_there = self.seat.places(partition).any(|core| core == to);
+            let wished = match may_be_there {
+                true => replica.on_wish(Move { from: from.0, to: to.0 }),
+                false => Err(Refusal::NoSuchNode),
+            };
+            wished.map_err(|refusal| groups::refused(partition, refusal))?;
+        }
+        let report = replica.report().ok_or(groups::NO_OWNER)?;
+        Ok(told(&self.seat.config.topology, partition, &report))
     }
 
     /// When the next `Input::Timer` is due, in microseconds of `Now::monotonic_us`.
@@ -166,7 +298,7 @@ impl Host {
 
     /// Lets node and replicas work until neither has anything for the other.
     fn run(&mut self, now: Now) {
-        while !self.replicas.is_empty() {
+        while self.seat.is_replicated {
             let mut worked = false;
             while let Some(output) = self.node.next_output() {
                 worked = true;
@@ -195,6 +327,9 @@ impl Host {
                 Some(replica) => replica.on_request(op),
                 None => self.outputs.push_back(Output::Disk { partition, op }),
             },
+            Output::Errand { session, number, errand: Errand::Group { partition, wish } } => {
+                self.ask_group(now, Asking { session, number, partition, wish });
+            }
             Output::Confirm { partition, number } => {
                 if let Some(replica) = self.replicas.get_mut(&partition) {
                     replica.confirm(now.monotonic_us, number);
@@ -229,6 +364,10 @@ impl Host {
             }
             ensue_replica::Output::Confirmed(number) => {
                 self.node.on_input(now, Input::Confirmed { partition, number });
+            }
+            ensue_replica::Output::Dismissed => {
+                self.replicas.remove(&partition);
+                self.outputs.push_back(Output::Trace(Trace::ReplicaDismissed { partition }));
             }
             ensue_replica::Output::Stopped(reason) => {
                 if self.stopping == Stopping::Not {

@@ -76,7 +76,8 @@ pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelo
         return if are_cores { Ok(()) } else { Err(NotTheirs::From(Place(*from))) };
     }
     if let Message::Replica { partition, .. } | Message::Leads { partition, .. } = message {
-        let is_theirs = topology.replicas(peer.datacenter, *partition).contains(&peer.core);
+        // Which cores have a replica is what the group agrees on.
+        let is_theirs = topology.is_replicated(peer.datacenter, *partition);
         let are_cores = matches!((from, to), (Address::Core { .. }, Address::Core { .. }));
         let is_within = peer.datacenter == own || matches!(message, Message::Leads { .. });
         return match (is_theirs && are_cores, is_within) {
@@ -109,7 +110,7 @@ pub(crate) fn is_of(topology: &Topology, address: Address, core: CoreName) -> bo
     let has_it = match address {
         Address::Core { core: named, .. } => named == core.core && named.0 < there.cores,
         Address::Partition { partition, .. } if topology.is_replicated(datacenter, partition) => {
-            topology.replicas(datacenter, partition).contains(&core.core)
+            core.core.0 < there.cores
         }
         Address::Partition { partition, .. } => {
             there.placement.get(usize::from(partition.0)) == Some(&core.core)

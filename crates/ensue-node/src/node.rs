@@ -183,6 +183,13 @@ impl Node {
         self.outputs.pop_front()
     }
 
+    /// The core that owns a replicated partition of this datacenter, if somebody is known to.
+    pub(crate) fn owner(&self, partition: PartitionId) -> Option<CoreId> {
+        let (topology, placement) = (&self.config.topology, self.sessions.placement());
+        let is_owned = placement.is_owned(topology, topology.datacenter, partition);
+        is_owned.then(|| placement.owner(topology, topology.datacenter, partition))
+    }
+
     /// When the next `Input::Timer` is due, in microseconds of `Now::monotonic_us`.
     pub fn next_timer(&self) -> Option<u64> {
         let partitions = self.partitions.values().filter_map(Partition::next_timer);

@@ -13,6 +13,10 @@ pub enum Trace {
     LeadsNoMore {
         partition: PartitionId,
     },
+    /// The partition has no replica here any more.
+    ReplicaDismissed {
+        partition: PartitionId,
+    },
     /// A replica cannot go on, and says why; the others do.
     ReplicaStopped {
         partition: PartitionId,

@@ -69,6 +69,7 @@ fn topology(datacenter: DatacenterId) -> Topology {
         replicas: Vec::new(),
         name: DatacenterId(number).to_string(),
         cores: cores(number),
+        nodes: vec![1; usize::from(cores(number))],
         placement: (0..PARTITIONS).map(|partition| CoreId(partition % cores(number))).collect(),
     };
     Topology { datacenter, partitions: PARTITIONS, datacenters: (0..3).map(one).collect() }

@@ -2,13 +2,14 @@
 //! has admitted it to the group that there is.
 //!
 //! A replica that had voted and lost its directory must not vote again by its name. So none begins alone: each waits
-//! until all others have said, after its own start, that they have no directory or that nothing has happened in it.
+//! until all nodes that may have a replica have said, after its own start, that they have no directory or that nothing
+//! has happened in it. All nodes, not the founders alone: the group may have moved away from those.
 
 use crate::config::{Config, id_of, mix};
 use crate::contents::Contents;
 use crate::journal::{Base, Record};
 use crate::message::{Hello, ReplicaMessage};
-use crate::replica::{Outputs, answer};
+use crate::replica::{End, Outputs, answer};
 use raft::eraftpb::ConfState;
 use std::collections::BTreeMap;
 
@@ -55,8 +56,8 @@ impl Beginning {
         out: &mut Outputs,
         node: u16,
         message: ReplicaMessage,
-    ) -> Option<Begun> {
-        match message {
+    ) -> Result<Option<Begun>, End> {
+        Ok(match message {
             ReplicaMessage::Hello(hello) => {
                 self.heard.insert(node, hello.clone());
                 answer(out, node, &hello, self.hello(node));
@@ -67,8 +68,9 @@ impl Beginning {
                 let base = Base { id, index: 0, term: 0, members, contents: Contents::default() };
                 Some(begun(config, base))
             }
+            ReplicaMessage::Dismiss { nonce } if nonce == self.nonce => return Err(End::Dismissed),
             _ => None,
-        }
+        })
     }
 
     fn begin_with_all(&self, config: &Config) -> Option<Begun> {
@@ -76,11 +78,11 @@ impl Beginning {
             let hello = self.heard.get(&node);
             hello.is_some_and(|hello| hello.heard == self.nonce && (hello.id.is_none() || hello.fresh))
         };
-        if !config.others().all(is_new) {
+        if !config.founders.contains(&config.node) || !config.others().all(is_new) {
             return None;
         }
         let mut members = ConfState::new();
-        members.voters = config.nodes.iter().map(|node| id_of(*node, 0)).collect();
+        members.voters = config.founders.iter().map(|node| id_of(*node, 0)).collect();
         members.voters.sort_unstable();
         let id = id_of(config.node, 0);
         let base = Base { id, index: FIRST, term: FIRST, members, contents: Contents::default() };

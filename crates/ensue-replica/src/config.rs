@@ -5,8 +5,10 @@
 pub struct Config {
     /// The node of this replica, by its number in the datacenter.
     pub node: u16,
-    /// The nodes of all replicas of the partition, this one's too; the first one leads when it can.
+    /// The nodes that may have a replica of the partition, this one too. Which of them do is what the group agrees on.
     pub nodes: Vec<u16>,
+    /// Those whose replicas begin the group; the first one leads when it can.
+    pub founders: Vec<u16>,
     /// Nothing is acknowledged before it is durable (`appendfsync always`).
     pub always: bool,
     /// A leader answers reads without asking the others, for as long as they have promised to elect no other one. That
@@ -20,7 +22,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The nodes of the other replicas.
+    /// The other nodes that may have a replica.
     pub(crate) fn others(&self) -> impl Iterator<Item = u16> + '_ {
         self.nodes.iter().copied().filter(|node| *node != self.node)
     }

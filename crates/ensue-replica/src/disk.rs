@@ -49,3 +49,14 @@ impl Disk {
         }
     }
 }
+
+/// A partition sees its own files.
+pub(crate) fn hide(done: DiskDone) -> DiskDone {
+    match done {
+        DiskDone::Listed { mut files } => {
+            files.retain(|(file, _)| !matches!(file, FileName::Journal(_) | FileName::Reserve));
+            DiskDone::Listed { files }
+        }
+        done => done,
+    }
+}

@@ -4,6 +4,7 @@
 use crate::config::Config;
 use crate::disk::Purpose;
 use crate::held::Held;
+use crate::moving::Moving;
 use crate::operation::Operation;
 use crate::question::Question;
 use crate::replica::{Output, Outputs};
@@ -38,6 +39,7 @@ pub(crate) struct Leading {
     admitted: BTreeMap<u16, (u64, u64)>,
     /// The members that have said, in this life of theirs, where they are.
     lives: BTreeMap<u64, u32>,
+    pub(crate) moving: Moving,
 }
 
 impl Leading {
@@ -56,6 +58,7 @@ impl Leading {
             lease_until_us: 0,
             admitted: BTreeMap::new(),
             lives: BTreeMap::new(),
+            moving: Moving::default(),
         }
     }
 

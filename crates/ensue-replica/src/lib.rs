@@ -12,6 +12,7 @@
 //!   where ([`journal`]).
 //! - A replica whose power failed is not counted on before a leader has made it whole ([`trust`]); one that lost its
 //!   directory becomes a member by a new name ([`beginning`]).
+//! - A replica moves to another node as a new member that takes the place of the old one ([`moving`]).
 //! - A replica that lacks much is sent what is missing of each file ([`transfer`], [`serving`]).
 //!
 //! `sim` runs groups of replicas against crashes, power failures, lost directories and cuts, and judges them.
@@ -28,6 +29,7 @@ mod leading;
 mod member;
 mod members;
 mod message;
+mod moving;
 mod operation;
 mod question;
 mod replica;
@@ -39,4 +41,5 @@ mod trust;
 mod writer;
 
 pub use config::{Config, Tuning};
-pub use replica::{Output, Replica};
+pub use moving::{MemberReport, Move, Refusal, Report};
+pub use replica::{Absent, Output, Replica, on_message_to_nobody};

@@ -7,18 +7,19 @@
 use crate::codec::{Fields, Malformed};
 use crate::config::{Config, mix, node_of};
 use crate::contents::Contents;
-use crate::disk::Purpose;
+use crate::disk::{Purpose, hide};
 use crate::engine::{draw_timeout, engine, engine_failed};
 use crate::held::{Held, operation_of};
 use crate::journal::{Base, Record};
 use crate::leading::Leading;
 use crate::members;
 use crate::message::{Hello, Last, ReplicaMessage, is_exchanged};
+use crate::moving::{self, Move, Refusal, Report};
 use crate::operation::Operation;
 use crate::question::Question;
 use crate::replica::{End, Output, Outputs, answer};
 use crate::serving::Serving;
-use crate::starting::{FIRST_JOURNAL, Restart};
+use crate::starting::{FIRST_JOURNAL, Restart, opening};
 use crate::transfer::{Fetching, Step};
 use crate::trust::Trust;
 use crate::writer::{Writer, record_of};
@@ -89,7 +90,7 @@ impl Member {
     /// A member that has read its journal.
     pub(crate) fn restart(config: &Config, out: &mut Outputs, mut restart: Restart) -> Result<Member, End> {
         restart.life += 1;
-        let held = held_after(&restart);
+        let held = restart.held();
         let written = held
             .contents_at(held.last(), restart.hard.commit)
             .map_err(|_| End::Failed("an entry cannot be read".into()))?;
@@ -108,7 +109,7 @@ impl Member {
         let promised =
             if restart.life == 1 || !config.lease { 0 } else { config.tuning.election_ticks as u32 };
         let trust = Trust::new(mix(config.seed) | 1, restart.life, restart.whole, promised);
-        let raw = engine(config, id, held_after(&restart))?;
+        let raw = engine(config, id, restart.held())?;
         let mut member = Member {
             id,
             raw,
@@ -162,7 +163,7 @@ impl Member {
         if may_stand || self.leading.is_some() {
             self.raw.tick();
         }
-        let alone = self.raw.raft.leader_id == 0 || !self.trust.is_whole();
+        let alone = self.raw.raft.leader_id == 0 || !self.trust.is_whole() || !self.is_member();
         let pace = if alone { HELLO_TICKS } else { SLOW_HELLO_TICKS };
         if self.ticks == 1 || self.ticks % pace == 0 {
             self.greet(config, out);
@@ -175,10 +176,11 @@ impl Member {
         if self.ticks % MEMBERS_TICKS == 0 {
             let due = self.ticks % (10 * MEMBERS_TICKS) == 0;
             if let Some(leading) = &mut self.leading {
-                members::look(config, &mut self.raw, leading, &self.trust, due);
+                members::look(config, &mut self.raw, leading, out, &self.trust, due);
             }
         }
         if let Some(leading) = &mut self.leading {
+            leading.moving.on_tick();
             leading.ask_again(config, &mut self.raw, now_us);
         }
         self.go_on(config, out)
@@ -192,7 +194,7 @@ impl Member {
         message: ReplicaMessage,
     ) -> Result<(), End> {
         match message {
-            ReplicaMessage::Hello(hello) => self.on_hello(config, out, node, &hello)?,
+            ReplicaMessage::Hello(hello) => self.on_hello(out, node, &hello)?,
             ReplicaMessage::Raft(message) => {
                 if message.to != self.id || node_of(message.from) != node {
                     return Ok(());
@@ -202,7 +204,7 @@ impl Member {
             ReplicaMessage::Resume { life, index } => {
                 self.trust.on_resume(life, index);
             }
-            ReplicaMessage::Admit { .. } => {}
+            ReplicaMessage::Admit { .. } | ReplicaMessage::Invite | ReplicaMessage::Dismiss { .. } => {}
             // Had it taken part under a later leader, who knows this name, it would have that leader's term.
             ReplicaMessage::Stranger { id, term } => {
                 if id == self.id && term >= self.raw.raft.term && self.leading.is_none() {
@@ -271,9 +273,22 @@ impl Member {
     /// The member that has most takes the lead.
     pub(crate) fn hand_over(&mut self, config: &Config, out: &mut Outputs) -> Result<(), End> {
         if let Some(leading) = &mut self.leading {
-            members::hand_over(&mut self.raw, leading);
+            members::hand_over(&mut self.raw, leading, &self.trust);
         }
         self.go_on(config, out)
+    }
+
+    /// A replica is to move. What comes of it comes with the next ticks.
+    pub(crate) fn on_wish(&mut self, wish: Move) -> Result<(), Refusal> {
+        let leading =
+            self.leading.as_mut().filter(|leading| leading.is_current()).ok_or(Refusal::LeadsNot)?;
+        leading.moving.on_wish(&self.raw, wish)
+    }
+
+    /// The group, if this member leads it.
+    pub(crate) fn report(&self) -> Option<Report> {
+        self.leading.as_ref().filter(|leading| leading.is_current())?;
+        Some(moving::report(&self.raw))
     }
 
     // Who the others are.
@@ -289,15 +304,26 @@ impl Member {
         self.raw.raft.prs().conf().voters().contains(self.id)
     }
 
+    fn is_member(&self) -> bool {
+        self.raw.raft.prs().get(self.id).is_some()
+    }
+
+    /// The nodes of the other members with a vote.
+    fn other_voters(&self) -> Vec<u16> {
+        let voters = self.raw.raft.prs().conf().voters().ids();
+        let others = voters.iter().filter(|id| *id != self.id).map(node_of);
+        others.collect()
+    }
+
     fn greet(&self, config: &Config, out: &mut Outputs) {
         for node in config.others() {
             out.send(node, &ReplicaMessage::Hello(self.hello(node)));
         }
     }
 
-    fn on_hello(&mut self, config: &Config, out: &mut Outputs, node: u16, hello: &Hello) -> Result<(), End> {
+    fn on_hello(&mut self, out: &mut Outputs, node: u16, hello: &Hello) -> Result<(), End> {
         let own = if self.has_vote() { self.last() } else { Last::default() };
-        self.trust.on_hello(config, node, hello, own);
+        self.trust.on_hello(&self.other_voters(), node, hello, own);
         answer(out, node, hello, self.hello(node));
         let last_index = self.raw.store().last();
         let Some(leading) = &mut self.leading else { return Ok(()) };
@@ -759,12 +785,6 @@ fn unreadable(_: Malformed) -> End {
     End::Failed("an entry of the replicated log cannot be read".into())
 }
 
-/// What a journal begins with.
-fn opening(config: &Config, base: Base, (life, whole): (u32, bool), hard: HardState) -> Vec<Record> {
-    let start = Record::Start { life, boot_id: config.boot_id, whole };
-    vec![Record::Base(Box::new(base)), start, Record::Hard(hard)]
-}
-
 /// With the entries that are held after the last applied one, of which those up to `executed` are carried out.
 fn with_entries(mut records: Vec<Record>, held: &Held, executed: u64) -> Result<Vec<Record>, Malformed> {
     let mut contents = held.contents.clone();
@@ -776,21 +796,4 @@ fn with_entries(mut records: Vec<Record>, held: &Held, executed: u64) -> Result<
         }
     }
     Ok(records)
-}
-
-fn held_after(restart: &Restart) -> Held {
-    let mut held = Held::new(restart.hard.clone(), &restart.base);
-    restart.entries.iter().cloned().for_each(|entry| held.push(entry));
-    held
-}
-
-/// A partition sees its own files.
-fn hide(done: DiskDone) -> DiskDone {
-    match done {
-        DiskDone::Listed { mut files } => {
-            files.retain(|(file, _)| !matches!(file, FileName::Journal(_) | FileName::Reserve));
-            DiskDone::Listed { files }
-        }
-        done => done,
-    }
 }

@@ -1,11 +1,12 @@
-//! What a leader does about who is a member: an empty replica becomes one by a new name, and takes the vote of what was
-//! on its node before when it has everything.
+//! What a leader does about who is a member: an empty replica becomes one by a new name, and when it has everything
+//! takes the vote of what was on its node before, or of the one that is to move there.
 
 use crate::config::{Config, id_of, node_of};
 use crate::engine::change;
 use crate::held::Held;
 use crate::leading::Leading;
 use crate::message::ReplicaMessage;
+use crate::moving::votes_on;
 use crate::replica::Outputs;
 use crate::trust::Trust;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2};
@@ -32,6 +33,9 @@ pub(crate) fn admit(
     if raw.raft.has_pending_conf() || is_joint(raw) || !leading.is_current() {
         return;
     }
+    if !votes_on(raw, node) && !leading.moving.wants(node) {
+        return out.send(node, &ReplicaMessage::Dismiss { nonce });
+    }
     let id = id_of(node, raw.store().last() + 1);
     let gone = learners.into_iter().filter(|learner| node_of(*learner) == node);
     let mut changes: Vec<ConfChangeSingle> =
@@ -41,12 +45,13 @@ pub(crate) fn admit(
     propose(raw, changes);
 }
 
-/// Learners that have everything become voters in place of what was on their node before, and the lead goes to the node
-/// that is meant to have it, when that is due.
+/// Learners that have everything become voters in place of others, and the lead goes to the node that is meant to have
+/// it, when that is due.
 pub(crate) fn look(
     config: &Config,
     raw: &mut RawNode<Held>,
     leading: &mut Leading,
+    out: &mut Outputs,
     trust: &Trust,
     due: bool,
 ) {
@@ -57,36 +62,75 @@ pub(crate) fn look(
         // The leader before may have gone between the two halves of a change.
         return propose(raw, Vec::new());
     }
-    let raft = &raw.raft;
-    let (conf, committed) = (raft.prs().conf(), raft.raft_log.committed);
-    let is_complete = |id: &u64| {
-        raft.prs().get(*id).is_some_and(|progress| {
-            progress.state == ProgressState::Replicate && progress.matched + 1 >= committed
-        })
-    };
-    let voters = conf.voters().ids();
-    if let Some(learner) = conf.learners().iter().copied().filter(is_complete).min() {
-        let before = voters.iter().filter(|voter| node_of(*voter) == node_of(learner));
+    invite(raw, leading, out);
+    let learners: Vec<u64> = raw.raft.prs().conf().learners().iter().copied().collect();
+    for learner in learners.iter().copied().filter(|id| is_complete(raw, *id)) {
+        let node = node_of(learner);
+        let wish = leading.moving.wish().filter(|wish| wish.to == node && votes_on(raw, wish.from));
+        let left = if votes_on(raw, node) { Some(node) } else { wish.map(|wish| wish.from) };
+        let Some(left) = left else { continue };
+        if left == config.node {
+            // Who leads does not leave.
+            return hand_over(raw, leading, trust);
+        }
+        let voters = raw.raft.prs().conf().voters().ids();
+        let before = voters.iter().filter(|voter| node_of(*voter) == left);
         let mut changes: Vec<ConfChangeSingle> =
             before.map(|voter| change(ConfChangeType::RemoveNode, voter)).collect();
         changes.push(change(ConfChangeType::AddNode, learner));
         return propose(raw, changes);
     }
-    let preferred = voters.iter().find(|voter| node_of(*voter) == config.nodes[0]);
-    let preferred =
-        preferred.filter(|id| *id != raft.id && is_complete(id) && trust.is_known_whole(node_of(*id)));
-    if let Some(preferred) = preferred.filter(|_| due && leading.has_partition()) {
+    let is_stray = |id: &u64| !votes_on(raw, node_of(*id)) && leading.moving.is_stray(node_of(*id));
+    if let Some(stray) = learners.into_iter().find(is_stray) {
+        return propose(raw, vec![change(ConfChangeType::RemoveNode, stray)]);
+    }
+    if !due || !leading.has_partition() {
+        return;
+    }
+    let leaves = leading.moving.wish().map(|wish| wish.from);
+    let is_preferred = |id: &u64| node_of(*id) == config.founders[0] && Some(node_of(*id)) != leaves;
+    let preferred = raw.raft.prs().conf().voters().ids().iter().find(is_preferred);
+    if let Some(preferred) = preferred.filter(|id| may_lead(raw, trust, *id)) {
         leading.transfer(raw, preferred);
     }
 }
 
-/// The member that has most takes the lead.
-pub(crate) fn hand_over(raw: &mut RawNode<Held>, leading: &mut Leading) {
+/// Nodes that are to have a replica and may not know it: one that a replica moves to, and those of silent members,
+/// which may have lost their directories and with them all that says so.
+fn invite(raw: &RawNode<Held>, leading: &Leading, out: &mut Outputs) {
+    let raft = &raw.raft;
+    let mut silent: Vec<u16> = Vec::new();
+    for (id, progress) in raft.prs().iter() {
+        if !progress.recent_active && *id != raft.id {
+            silent.push(node_of(*id));
+        }
+    }
+    let is_member = |node: u16| raft.prs().iter().any(|(id, _)| node_of(*id) == node);
+    silent.extend(leading.moving.wish().map(|wish| wish.to).filter(|to| !is_member(*to)));
+    silent.sort_unstable();
+    silent.dedup();
+    silent.into_iter().for_each(|node| out.send(node, &ReplicaMessage::Invite));
+}
+
+fn is_complete(raw: &RawNode<Held>, id: u64) -> bool {
+    raw.raft.prs().get(id).is_some_and(|progress| {
+        progress.state == ProgressState::Replicate && progress.matched + 1 >= raw.raft.raft_log.committed
+    })
+}
+
+/// Whether another member can take the lead at once.
+fn may_lead(raw: &RawNode<Held>, trust: &Trust, id: u64) -> bool {
+    id != raw.raft.id && is_complete(raw, id) && trust.is_known_whole(node_of(id))
+}
+
+/// The member that has most takes the lead; of those that are whole, if one of them can at once.
+pub(crate) fn hand_over(raw: &mut RawNode<Held>, leading: &mut Leading, trust: &Trust) {
     let prs = raw.raft.prs();
     let others = prs.conf().voters().ids();
     let others = others.iter().filter(|id| *id != raw.raft.id);
-    let best = others.filter_map(|id| prs.get(id).map(|progress| (progress.matched, id))).max();
-    if let Some((_, id)) = best {
+    let best =
+        others.filter_map(|id| prs.get(id).map(|progress| (may_lead(raw, trust, id), progress.matched, id)));
+    if let Some((.., id)) = best.max() {
         leading.transfer(raw, id);
     }
 }

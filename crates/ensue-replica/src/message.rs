@@ -69,6 +69,12 @@ pub(crate) enum ReplicaMessage {
         id: u64,
         term: u64,
     },
+    /// The receiver's node is to have a replica.
+    Invite,
+    /// The receiver's node is to have none. For the start with this nonce.
+    Dismiss {
+        nonce: u64,
+    },
 }
 
 impl ReplicaMessage {
@@ -125,6 +131,11 @@ impl ReplicaMessage {
                 out.put_u64_le(*id);
                 out.put_u64_le(*term);
             }
+            ReplicaMessage::Invite => out.put_u8(8),
+            ReplicaMessage::Dismiss { nonce } => {
+                out.put_u8(9);
+                out.put_u64_le(*nonce);
+            }
         }
         Bytes::from(out)
     }
@@ -160,6 +171,8 @@ impl ReplicaMessage {
             },
             6 => ReplicaMessage::Gone { index: fields.u64()? },
             7 => ReplicaMessage::Stranger { id: fields.u64()?, term: fields.u64()? },
+            8 => ReplicaMessage::Invite,
+            9 => ReplicaMessage::Dismiss { nonce: fields.u64()? },
             _ => return Err(Malformed),
         };
         fields.end()?;
@@ -299,6 +312,8 @@ mod tests {
             ReplicaMessage::Chunk { index: 4, file, offset: 3, bytes: Bytes::from_static(b"abc") },
             ReplicaMessage::Gone { index: 4 },
             ReplicaMessage::Stranger { id: 65_537, term: 4 },
+            ReplicaMessage::Invite,
+            ReplicaMessage::Dismiss { nonce: 4 },
         ]
     }
 

@@ -5,6 +5,7 @@ use crate::config::{Config, mix};
 use crate::disk::{Disk, Purpose};
 use crate::member::Member;
 use crate::message::{Hello, ReplicaMessage};
+use crate::moving::{Move, Refusal, Report};
 use crate::starting::{Started, Starting};
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, DiskOp, failure_words};
@@ -28,6 +29,8 @@ pub enum Output {
     Confirmed(u64),
     /// Nothing more comes of this replica before its next start.
     Stopped(String),
+    /// The group has no replica on this node, whose directory is empty: this one is to be dropped.
+    Dismissed,
 }
 
 /// What the parts of a replica say.
@@ -81,6 +84,9 @@ pub(crate) enum End {
     /// What it has is of no use: it begins anew with an empty directory.
     #[error("the directory of this replica is given up")]
     GivenUp,
+    /// The group has none on this node.
+    #[error("the partition is not replicated on this node")]
+    Dismissed,
 }
 
 impl Replica {
@@ -121,12 +127,12 @@ impl Replica {
         let Ok(message) = ReplicaMessage::decode(message) else { return };
         let ended = match stage {
             Stage::Beginning(beginning) => match beginning.on_message(config, out, node, message) {
-                Some(Begun { records, base, life }) => {
-                    Member::begin(config, out, records, base, life).map(|member| {
+                Ok(Some(Begun { records, base, life })) => Member::begin(config, out, records, base, life)
+                    .map(|member| {
                         *stage = Stage::Member(Box::new(member));
-                    })
-                }
-                None => Ok(()),
+                    }),
+                Ok(None) => Ok(()),
+                Err(end) => Err(end),
             },
             Stage::Member(member) => member.on_message(config, out, node, message),
             Stage::Starting(_) | Stage::Stopped => Ok(()),
@@ -203,6 +209,22 @@ impl Replica {
         }
     }
 
+    /// A replica is to move, for as long as that is said again; it is over when the report says so.
+    pub fn on_wish(&mut self, wish: Move) -> Result<(), Refusal> {
+        match &mut self.stage {
+            Stage::Member(member) => member.on_wish(wish),
+            _ => Err(Refusal::LeadsNot),
+        }
+    }
+
+    /// Who belongs to the group, if this replica leads it.
+    pub fn report(&self) -> Option<Report> {
+        match &self.stage {
+            Stage::Member(member) => member.report(),
+            _ => None,
+        }
+    }
+
     /// Whether nothing more comes of it.
     pub fn is_stopped(&self) -> bool {
         matches!(self.stage, Stage::Stopped)
@@ -231,11 +253,37 @@ impl Replica {
                 self.out.disk.emit(DiskOp::List, Purpose::Starting);
                 self.stage = Stage::Starting(Starting::emptying());
             }
+            End::Dismissed => {
+                self.stage = Stage::Stopped;
+                self.out.push(Output::Dismissed);
+            }
             end => {
                 self.stage = Stage::Stopped;
                 self.out.push(Output::Stopped(end.to_string()));
             }
         }
+    }
+}
+
+/// What a node does that has no replica and is told something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// It is to have one: a replica starts there, and is told the same.
+    Invited,
+    /// It says that it has none.
+    Answers(Bytes),
+    Nothing,
+}
+
+/// What a node without a replica of the partition does about a message to it.
+pub fn on_message_to_nobody(message: Bytes) -> Absent {
+    match ReplicaMessage::decode(message) {
+        Ok(ReplicaMessage::Invite) => Absent::Invited,
+        Ok(ReplicaMessage::Hello(hello)) if !hello.answer => {
+            let none = Hello { heard: hello.nonce, answer: true, ..Hello::default() };
+            Absent::Answers(ReplicaMessage::Hello(none).encode())
+        }
+        _ => Absent::Nothing,
     }
 }
 

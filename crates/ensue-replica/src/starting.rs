@@ -4,7 +4,7 @@ use crate::codec::Malformed;
 use crate::config::Config;
 use crate::contents::Contents;
 use crate::disk::Purpose;
-use crate::held::operation_of;
+use crate::held::{Held, operation_of};
 use crate::journal::{self, Base, Body, JOURNAL_BYTES_MAX, Record};
 use crate::operation::Operation;
 use crate::replica::{End, Outputs};
@@ -30,6 +30,26 @@ pub(crate) struct Restart {
     pub(crate) whole: bool,
     /// The last number of a journal that is taken.
     pub(crate) journal: u64,
+}
+
+impl Restart {
+    /// The log that it goes on with.
+    pub(crate) fn held(&self) -> Held {
+        let mut held = Held::new(self.hard.clone(), &self.base);
+        self.entries.iter().cloned().for_each(|entry| held.push(entry));
+        held
+    }
+}
+
+/// What a journal begins with.
+pub(crate) fn opening(
+    config: &Config,
+    base: Base,
+    (life, whole): (u32, bool),
+    hard: HardState,
+) -> Vec<Record> {
+    let start = Record::Start { life, boot_id: config.boot_id, whole };
+    vec![Record::Base(Box::new(base)), start, Record::Hard(hard)]
 }
 
 #[derive(Debug)]

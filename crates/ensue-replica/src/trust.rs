@@ -5,7 +5,6 @@
 //! leader, they wait until each has heard from all others; then they vote for the longest log of all, and the elected
 //! leader begins a new epoch, for what was committed may be lost.
 
-use crate::config::Config;
 use crate::message::{Hello, Last};
 use std::collections::BTreeMap;
 
@@ -64,12 +63,13 @@ impl Trust {
         Hello { nonce: self.nonce, heard, life: self.life, suspended, answer: false, ..own }
     }
 
-    pub(crate) fn on_hello(&mut self, config: &Config, node: u16, hello: &Hello, own: Last) {
+    /// Another node says of its replica what it is; `others` are the nodes of the other members with a vote.
+    pub(crate) fn on_hello(&mut self, others: &[u16], node: u16, hello: &Hello, own: Last) {
         self.heard.insert(node, hello.clone());
         if self.whole {
             return;
         }
-        let others = || config.others();
+        let others = || others.iter().copied();
         let fresh = |other: u16| self.heard.get(&other).filter(|hello| hello.heard == self.nonce);
         let all = others().all(|other| fresh(other).is_some());
         let ends = others().filter_map(fresh).filter(|hello| hello.votes).map(|hello| hello.last);

@@ -182,12 +182,14 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     let backups =
         Backups::new(directory.path().into(), lines(&config.effective()), machine.boot_id, inboxes.clone());
     let errands = Errands::start(subjects(config, machine, certificates.clone()), backups)?;
+    let found = directory.replicas();
     let mut pumps = Vec::new();
     for (index, poll) in polls.into_iter().enumerate() {
         let core = CoreId(cluster.own_node().first_core + index as u16);
         let name = CoreName { datacenter: cluster.own, core };
         let node_config = node_config(config, &cluster, core, machine, given.clone());
-        let options = ReplicaOptions { lease: config.replica_lease, ..ReplicaOptions::default() };
+        let (lease, found) = (config.replica_lease, found.clone());
+        let options = ReplicaOptions { lease, found, ..ReplicaOptions::default() };
         let node = Host::new(node_config, &options, machine.clock.now())?;
         pumps.push(Pump {
             name,

@@ -9,9 +9,12 @@
 mod checks;
 
 use crate::config::Cluster;
+use crate::disk::{folder_name, partition_named};
+use crate::fsck;
 use crate::settings::PARTITIONS;
 use checks::{check_others, check_shape, is_new};
-use ensue_types::DatacenterId;
+use ensue_store::disk::FileName;
+use ensue_types::{DatacenterId, PartitionId};
 use ensue_wire::{Scope, Settings, cluster_hash};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
@@ -165,6 +168,20 @@ impl Directory {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The partitions of which a replica has written something here.
+    pub(crate) fn replicas(&self) -> Vec<PartitionId> {
+        let Ok(folders) = fs::read_dir(&self.path) else { return Vec::new() };
+        let names = folders.filter_map(|folder| folder.ok()?.file_name().into_string().ok());
+        let mut partitions: Vec<PartitionId> = names.filter_map(|name| partition_named(&name)).collect();
+        let is_journal = |(file, _): &(FileName, u64)| matches!(file, FileName::Journal(_));
+        partitions.retain(|partition| {
+            let files = fsck::list(&self.path.join(folder_name(*partition)));
+            files.is_ok_and(|files| files.iter().any(is_journal))
+        });
+        partitions.sort_unstable();
+        partitions
     }
 }
 

@@ -294,12 +294,18 @@ fn is_full(error: &io::Error) -> bool {
 /// What a file is called until it is complete.
 const TEMPORARY: &str = ".tmp";
 
-/// Bytes of a file that are rewritten at a time.
 /// A partition's folder in that of its datacenter.
 pub(crate) fn folder_name(partition: PartitionId) -> String {
     format!("p{:04}", partition.0)
 }
 
+/// The partition whose folder has this name.
+pub(crate) fn partition_named(name: &str) -> Option<PartitionId> {
+    let partition = name.strip_prefix('p').and_then(|number| number.parse().ok()).map(PartitionId);
+    partition.filter(|partition| folder_name(*partition) == name)
+}
+
+/// Bytes of a file that are rewritten at a time.
 const REWRITE_BYTES: usize = 1 << 20;
 
 /// Replaces a file as a whole: after a crash it has the old content or the new one.

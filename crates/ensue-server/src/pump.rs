@@ -433,6 +433,9 @@ impl Pump {
             Trace::LeadsNoMore { partition } => {
                 log::notice(format_args!("{core}: partition {partition} lives elsewhere"));
             }
+            Trace::ReplicaDismissed { partition } => {
+                log::notice(format_args!("partition {partition} has no replica here any more"));
+            }
             Trace::ReplicaStopped { partition, reason } => {
                 log::warning(format_args!("{core}: the replica of partition {partition} stopped: {reason}"));
             }

@@ -17,6 +17,12 @@ pub(crate) fn cores_of(datacenter: &str) -> String {
     format!("cores of the nodes of {datacenter}")
 }
 
+/// The same of a datacenter whose partitions are replicated, on nodes of equally many cores: there may be more of them
+/// later, to which replicas move.
+pub(crate) fn cores_of_each(datacenter: &str) -> String {
+    format!("cores of each node of {datacenter}")
+}
+
 /// The setting that says on how many nodes of a datacenter each partition is, if on several.
 pub(crate) fn replicas_of(datacenter: &str) -> String {
     format!("replicas in {datacenter}")
@@ -36,7 +42,12 @@ pub(crate) fn settings(config: &Config, cluster: &Cluster) -> Settings {
     settings.add(Scope::Cluster, DATACENTERS, names.join(" "));
     for datacenter in &cluster.datacenters {
         let cores: Vec<String> = datacenter.nodes.iter().map(|node| node.cores.to_string()).collect();
-        settings.add(Scope::Cluster, cores_of(&datacenter.name), cores.join(" "));
+        match &cores[..] {
+            [first, others @ ..] if datacenter.replicas > 1 && others.iter().all(|other| other == first) => {
+                settings.add(Scope::Cluster, cores_of_each(&datacenter.name), first);
+            }
+            _ => settings.add(Scope::Cluster, cores_of(&datacenter.name), cores.join(" ")),
+        }
         if datacenter.replicas > 1 {
             settings.add(Scope::Cluster, replicas_of(&datacenter.name), datacenter.replicas.to_string());
         }

@@ -160,6 +160,7 @@ kinds! {
     bit_rot::BitRot,
     nonsense::Nonsense,
     cut_log::CutLog,
+    move_replica::MoveReplica,
 }
 
 /// The kinds that a world knows only where directories may be lost.

@@ -210,6 +210,7 @@ impl Run {
                     }
                 }
                 Alarm::Start(process) => world.start(process),
+                Alarm::Ask(connection) => world.ask_again(connection),
                 _ => {}
             },
         }

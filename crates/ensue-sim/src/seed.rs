@@ -5,7 +5,9 @@
 mod settings;
 
 use crate::branching::options;
-use crate::faults::{Fault, Kill, Kind as _, LoseDatacenter, OF_DIRECTORIES, PowerLoss, RecoverClock};
+use crate::faults::{
+    Fault, Kill, Kind as _, LoseDatacenter, MoveReplica, OF_DIRECTORIES, PowerLoss, RecoverClock,
+};
 use crate::oracle::folded;
 use crate::random::Random;
 use crate::rules::Rules;
@@ -157,14 +159,21 @@ impl Options {
         };
         self.faults.intervals_ms.retain(|(name, _)| may_strike(name));
         self.faults.intervals_ms.push((Kill::NAME, self.faults.until_us / 6_000));
+        if MoveReplica::possible(&self) {
+            self.faults.intervals_ms.retain(|(name, _)| *name != MoveReplica::NAME);
+            self.faults.intervals_ms.push((MoveReplica::NAME, self.faults.until_us / 15_000));
+        }
         self
     }
 
-    /// Each partition is on three cores.
+    /// Each partition is on three cores; in some worlds there are more, to which replicas move.
     pub fn make_replicated(&mut self) {
-        self.shape.cores = self.shape.cores.max(3);
+        let moves = Random::stream(self.seed, "moves of replicas").chance(400);
+        self.shape.cores = self.shape.cores.max(if moves { 4 } else { 3 });
         self.shape.one_process = false;
         self.shape.replicas = 3;
+        // Each step of a transaction rests on a majority: over slow links that is several times as long.
+        self.tuning.request_timeout_ms = self.tuning.request_timeout_ms.max(2_000);
     }
 
     /// Whether partitions are replicated, which no seed draws by itself.
@@ -225,7 +234,7 @@ impl Options {
 
 /// What may happen to replicated partitions beside kills. Faults of one disk, of directories and of times beyond belief
 /// are judged by what a datacenter had on its only disk.
-const OF_REPLICAS: [&str; 19] = [
+const OF_REPLICAS: [&str; 20] = [
     "clock-drift",
     "clock-jump",
     "cut",
@@ -237,6 +246,7 @@ const OF_REPLICAS: [&str; 19] = [
     "flap-datacenters",
     "isolate",
     "kill",
+    "move-replica",
     "mute",
     "mute-connection",
     "narrow",

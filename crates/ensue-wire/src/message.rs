@@ -202,6 +202,18 @@ pub enum Message {
         partition: PartitionId,
         term: u64,
     },
+    /// Who are the members of a partition's group here? And one replica is to move from this core to that one.
+    GroupAsk {
+        partition: PartitionId,
+        number: u64,
+        wish: Option<(CoreId, CoreId)>,
+    },
+    /// What the leader of the group says: lines of text, or why it is not done.
+    GroupTold {
+        number: u64,
+        is_done: bool,
+        text: Bytes,
+    },
 
     // Reads of one cut through several partitions: session to the first of them, that one to the others, and back.
     /// Read all of these as of one cut, which you draw (Orbe, section 4.3; POCC, algorithm 2, line 14).

@@ -6,6 +6,7 @@ mod branches;
 mod certificates;
 mod check;
 mod cli;
+mod cluster;
 mod compare;
 mod completions;
 mod demo;
@@ -48,6 +49,7 @@ enum Command {
     Link(link::LinkArgs),
     Cli(cli::CliArgs),
     Status(status::StatusArgs),
+    Cluster(Box<cluster::ClusterArgs>),
     Top(top::TopArgs),
     Bench(Box<bench::BenchArgs>),
     Branches(branches::BranchesArgs),
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Command::Link(args) => link::run(&args),
         Command::Cli(args) => cli::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Cluster(args) => cluster::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Branches(args) => branches::run(&args),

@@ -22,6 +22,7 @@ fn topology() -> Topology {
         replicas: Vec::new(),
         name: DatacenterId(number).to_string(),
         cores: 2,
+        nodes: vec![1, 1],
         placement: placement.clone(),
     };
     Topology { datacenter: OURS, partitions: 4, datacenters: (0..3).map(one).collect() }

@@ -11,6 +11,7 @@ fn topology() -> Topology {
         replicas: Vec::new(),
         name: name.into(),
         cores: 2,
+        nodes: vec![1, 1],
         placement: placement.clone(),
     };
     let datacenters = ["dc1", "dc2", "dc3"].map(datacenter).into();

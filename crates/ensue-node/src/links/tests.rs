@@ -41,6 +41,7 @@ fn who_replicates_to_nobody_is_not_ready() {
         replicas: Vec::new(),
         name: name.into(),
         cores: 1,
+        nodes: vec![1],
         placement: vec![CoreId(0); 4],
     };
     let datacenters = ["lisbon", "oslo"].map(datacenter).into();

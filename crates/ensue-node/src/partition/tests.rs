@@ -56,6 +56,7 @@ pub(crate) fn config(append_fsync: AppendFsync) -> NodeConfig {
         replicas: Vec::new(),
         name: name.into(),
         cores: 1,
+        nodes: vec![1],
         placement: vec![CoreId(0)],
     };
     let datacenters = vec![datacenter("dc1"), datacenter("dc2")];

@@ -3,7 +3,7 @@
 //! A step returns what it comes to, and names no other part of the session.
 
 pub(crate) mod acl;
-pub(crate) mod backup;
+mod backup;
 pub(crate) mod client;
 pub(crate) mod cluster_query;
 pub(crate) mod config;
@@ -11,6 +11,7 @@ pub(crate) mod dead;
 pub(crate) mod debug;
 pub(crate) mod errand;
 pub(crate) mod filter;
+mod group;
 pub(crate) mod handshake;
 pub(crate) mod info;
 pub(crate) mod latency;
@@ -19,3 +20,15 @@ pub(crate) mod memory;
 pub(crate) mod order;
 pub(crate) mod slots;
 mod tracking;
+
+use super::cx::Cx;
+use super::step::Step;
+use ensue_types::Args;
+
+/// What of `CAUSAL` is no matter of a session's past, but of whoever runs the datacenter.
+pub(crate) fn on_causal_command(cx: &mut Cx<'_>, args: &Args) -> Option<Step<errand::Outcome>> {
+    if backup::is_command(args) {
+        return Some(backup::on_command(cx, args));
+    }
+    group::is_command(args).then(|| group::on_command(cx, args))
+}

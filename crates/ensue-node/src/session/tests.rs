@@ -70,6 +70,7 @@ fn config() -> NodeConfig {
         replicas: Vec::new(),
         name: name.into(),
         cores: 2,
+        nodes: vec![1, 1],
         placement: (0..PARTITIONS).map(|partition| CoreId(partition / 2)).collect(),
     };
     let topology = Topology {

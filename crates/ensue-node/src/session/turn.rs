@@ -14,9 +14,8 @@ mod record;
 mod server;
 pub(super) mod users;
 
-use super::admin::backup;
 use super::admin::dead::Declaring;
-use super::admin::{debug, memory};
+use super::admin::{self, debug, memory};
 use super::begin;
 use super::causal::merge::TokenMerge;
 use super::causal::{self, shared};
@@ -586,14 +585,13 @@ fn causal_command(turn: &mut Turn<'_>, args: &Args) {
             turn.execute(plan, Then::Declare(declaring));
         }
         Some(Err(refusal)) => turn.reply(&refusal),
-        None if backup::is_command(args) => {
-            let step = backup::on_command(&mut turn.cx, args);
-            turn.follow(step);
-        }
-        None => {
-            let step = causal::command::on_command(&mut turn.cx, &mut turn.session.shared, args);
-            turn.follow(step);
-        }
+        None => match admin::on_causal_command(&mut turn.cx, args) {
+            Some(step) => turn.follow(step),
+            None => {
+                let step = causal::command::on_command(&mut turn.cx, &mut turn.session.shared, args);
+                turn.follow(step);
+            }
+        },
     }
 }
 

@@ -25,6 +25,11 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
+    /// Whether a replica has a directory here.
+    pub(crate) fn has_journal(&self) -> bool {
+        self.files.keys().any(|file| matches!(file, FileName::Journal(_)))
+    }
+
     /// When an operation is carried out, and when a sync that begins then is over.
     pub(crate) fn plan(&mut self, now: u64, op: &DiskOp, random: &mut Random) -> (u64, u64) {
         let mut run_at = self.ready_at.max(now + random.between(1, 60));

@@ -8,6 +8,7 @@ fn plan(seed: u64) -> Plan {
     Plan {
         seed,
         replicas: if seed % 4 == 3 { 5 } else { 3 },
+        spares: 0,
         always: seed % 2 == 0,
         lease: seed % 3 == 0,
         crashes: true,
@@ -27,6 +28,7 @@ fn run_all(plans: impl Iterator<Item = Plan>) -> Report {
         sum.epochs += report.epochs;
         sum.transfers += report.transfers;
         sum.confirmed += report.confirmed;
+        sum.moves += report.moves;
     }
     sum
 }
@@ -54,6 +56,24 @@ fn nothing_synced_is_lost_by_power_failures() {
     assert_eq!(run_all(plans).epochs, 0);
 }
 
+/// The same with two nodes more, between which replicas move.
+fn moving(seed: u64) -> Plan {
+    Plan { spares: 2, ..plan(seed) }
+}
+
+#[test]
+fn replicas_move_without_faults_and_nothing_is_lost() {
+    let quiet = |seed| Plan { crashes: false, power: false, directories: false, cuts: false, ..moving(seed) };
+    let report = run_all((0..6).map(quiet));
+    assert!(report.moves > 20 && report.epochs == 0, "{report:?}");
+}
+
+#[test]
+fn replicas_move_under_all_faults_and_nothing_is_lost() {
+    let report = run_all((0..40).map(moving));
+    assert!(report.moves > 40, "{report:?}");
+}
+
 /// Seeds that have found something.
 #[test]
 fn seeds_that_found_something_stay_clean() {
@@ -78,6 +98,15 @@ fn soak() {
     let seeds: u64 = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1_000);
     let first: u64 = std::env::var("FIRST").ok().and_then(|first| first.parse().ok()).unwrap_or(1_000);
     run_all((first..first + seeds).map(plan));
+}
+
+/// The same of replicas that move.
+#[test]
+#[ignore = "takes minutes"]
+fn soak_of_moves() {
+    let seeds: u64 = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1_000);
+    let first: u64 = std::env::var("FIRST").ok().and_then(|first| first.parse().ok()).unwrap_or(1_000);
+    run_all((first..first + seeds).map(moving));
 }
 
 /// The first seed whose world shows that a rule is broken: by what it finds, or by what the consensus engine finds.

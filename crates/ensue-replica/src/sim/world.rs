@@ -1,7 +1,8 @@
 //! The world: nodes that crash, lose power and lose directories, links that are cut, and the judgement at the end.
 
 use crate::config::{Config, Tuning};
-use crate::replica::{Output, Replica};
+use crate::moving::{Move, Refusal, Report as Group};
+use crate::replica::{Absent, Output, Replica, on_message_to_nobody};
 use crate::sim::disk::Disk;
 use crate::sim::partition::{Acknowledged, Partition};
 use crate::sim::random::Random;
@@ -15,6 +16,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 pub struct Plan {
     pub seed: u64,
     pub replicas: u16,
+    /// Nodes that begin without a replica; while there are some, replicas move.
+    pub spares: u16,
     /// Nothing is acknowledged before it is durable.
     pub always: bool,
     /// Leaders answer reads by their leases.
@@ -37,6 +40,7 @@ pub struct Report {
     pub confirmed: u64,
     pub power_failures: u64,
     pub directories_lost: u64,
+    pub moves: u64,
 }
 
 /// How long the replicas have for a leader, and for equal directories, when everything is healed.
@@ -45,14 +49,41 @@ const QUIET_US: u64 = 5_000_000;
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    Tick { node: u16, life: u64 },
-    Deliver { from: u16, to: u16, life: u64, link: u64, message: Bytes },
-    Run { node: u16, life: u64, op: OrdOp },
-    Synced { node: u16, life: u64, file: FileName },
-    Work { node: u16, life: u64 },
+    Tick {
+        node: u16,
+        life: u64,
+    },
+    Deliver {
+        from: u16,
+        to: u16,
+        life: u64,
+        link: u64,
+        message: Bytes,
+    },
+    Run {
+        node: u16,
+        life: u64,
+        op: OrdOp,
+    },
+    Synced {
+        node: u16,
+        life: u64,
+        file: FileName,
+    },
+    Work {
+        node: u16,
+        life: u64,
+    },
     Fault,
-    Start { node: u16 },
-    Heal { a: u16, b: u16 },
+    Start {
+        node: u16,
+    },
+    Heal {
+        a: u16,
+        b: u16,
+    },
+    /// The operator asks for a move.
+    Wish,
 }
 
 /// The queue compares events of one time by their order of scheduling, never by what they are.
@@ -86,6 +117,7 @@ struct Node {
     disk: Disk,
     life: u64,
     boot: u64,
+    is_up: bool,
 }
 
 struct World {
@@ -102,13 +134,14 @@ struct World {
     report: Report,
     healed: bool,
     resting: bool,
+    wish: Option<Move>,
 }
 
 /// Runs the world of a plan; the error says what went wrong.
 pub fn run(plan: Plan) -> Result<Report, String> {
-    let nodes = (0..plan.replicas)
-        .map(|_| Node { replica: None, partition: None, disk: Disk::default(), life: 0, boot: 1 })
-        .collect();
+    let node =
+        || Node { replica: None, partition: None, disk: Disk::default(), life: 0, boot: 1, is_up: false };
+    let nodes = (0..plan.replicas + plan.spares).map(|_| node()).collect();
     let mut world = World {
         plan,
         now: 0,
@@ -122,14 +155,18 @@ pub fn run(plan: Plan) -> Result<Report, String> {
         report: Report::default(),
         healed: false,
         resting: false,
+        wish: None,
     };
     world.run().map_err(|words| format!("seed {}, at {} us: {words}", plan.seed, world.now))
 }
 
 impl World {
     fn run(&mut self) -> Result<Report, String> {
-        (0..self.plan.replicas).for_each(|node| self.push(1 + u64::from(node) * 300, Event::Start { node }));
+        (0..self.count()).for_each(|node| self.push(1 + u64::from(node) * 300, Event::Start { node }));
         self.push(1_000_000, Event::Fault);
+        if self.plan.spares > 0 {
+            self.push(1_500_000, Event::Wish);
+        }
         self.run_until(self.plan.lasts_us)?;
         self.heal();
         let before = self.acknowledged.records.len();
@@ -146,22 +183,50 @@ impl World {
         Ok(self.report)
     }
 
+    fn count(&self) -> u16 {
+        self.nodes.len() as u16
+    }
+
     fn replicas(&self) -> impl Iterator<Item = &Replica> {
         self.nodes.iter().filter_map(|node| node.replica.as_ref())
     }
 
-    /// When nothing happens any more, all directories are equal.
+    /// The group, as the latest leader knows it.
+    fn group(&self) -> Option<Group> {
+        self.replicas().filter_map(Replica::report).max_by_key(|group| group.term)
+    }
+
+    /// When nothing happens any more, all directories of members are equal, and all others are empty.
     fn judge_rest(&self) -> Result<(), String> {
-        let first = self.nodes[0].disk.contents();
+        if let Some(wish) = self.wish {
+            let words: Vec<&str> = self.replicas().map(Replica::describe).collect();
+            return Err(format!("{wish:?} is not over: {words:?}, {:?}", self.group()));
+        }
+        let group = self.group().ok_or("nobody leads at the end")?;
+        let voters = group.members.iter().filter(|member| member.votes).count();
+        if voters != usize::from(self.plan.replicas) || group.members.len() != voters {
+            return Err(format!("the group is not what it was: {group:?}"));
+        }
+        let first = self.nodes[usize::from(group.leader)].disk.contents();
         for (number, node) in self.nodes.iter().enumerate() {
             let contents = node.disk.contents();
+            if group.members.iter().all(|member| usize::from(member.node) != number) {
+                if node.replica.is_some() || !contents.is_empty() {
+                    let words = node.replica.as_ref().map(Replica::describe);
+                    return Err(format!(
+                        "node {number} is no member, and has {words:?}, {:?}",
+                        contents.keys()
+                    ));
+                }
+                continue;
+            }
             if contents != first {
                 let lengths = |contents: &BTreeMap<FileName, Vec<u8>>| {
                     contents.iter().map(|(name, bytes)| (*name, bytes.len())).collect::<Vec<_>>()
                 };
                 let (here, there) = (lengths(&contents), lengths(&first));
                 let words: Vec<&str> = self.replicas().map(Replica::describe).collect();
-                return Err(format!("node {number} has {here:?}, node 0 has {there:?}: {words:?}"));
+                return Err(format!("node {number} has {here:?}, the leader has {there:?}: {words:?}"));
             }
         }
         Ok(())
@@ -211,7 +276,7 @@ impl World {
             Event::Deliver { from, to, life, link, message } if self.node(to).life == life => {
                 match self.links.get(&(from.min(to), from.max(to))) {
                     Some(now) if *now != link => Ok(()),
-                    _ => self.give(to, |replica| replica.on_message(from, message)),
+                    _ => self.deliver(from, to, message),
                 }
             }
             Event::Run { node, life, op } if self.node(node).life == life => {
@@ -224,6 +289,7 @@ impl World {
                 let done = self.node(node).disk.synced(file);
                 self.give(node, |replica| replica.on_disk(done))
             }
+            Event::Wish => self.ask(),
             Event::Work { node, life } if self.node(node).life == life => self.work(node),
             _ => Ok(()),
         }
@@ -242,21 +308,82 @@ impl World {
             message_bytes: 500,
             ..Tuning::default()
         };
-        let (nodes, always, lease) = ((0..self.plan.replicas).collect(), self.plan.always, self.plan.lease);
-        Config { node, nodes, always, lease, boot_id, seed, tuning }
+        let (nodes, founders) = ((0..self.count()).collect(), (0..self.plan.replicas).collect());
+        let (always, lease) = (self.plan.always, self.plan.lease);
+        Config { node, nodes, founders, always, lease, boot_id, seed, tuning }
     }
 
     fn start(&mut self, node: u16) -> Result<(), String> {
-        if self.node(node).replica.is_some() {
+        if self.node(node).is_up {
             return Ok(());
         }
         self.node(node).life += 1;
-        let config = self.config(node);
-        self.node(node).replica = Some(Replica::new(config));
+        self.node(node).is_up = true;
         let life = self.node(node).life;
         let first = self.random.between(1, 20_000);
         self.push(self.now + first, Event::Tick { node, life });
+        if node < self.plan.replicas || self.node(node).disk.has_journal() { self.host(node) } else { Ok(()) }
+    }
+
+    fn host(&mut self, node: u16) -> Result<(), String> {
+        let config = self.config(node);
+        self.node(node).replica = Some(Replica::new(config));
         self.drain(node)
+    }
+
+    fn deliver(&mut self, from: u16, to: u16, message: Bytes) -> Result<(), String> {
+        if self.node(to).replica.is_none() {
+            match on_message_to_nobody(message.clone()) {
+                Absent::Invited => self.host(to)?,
+                Absent::Answers(answer) => self.send(to, from, answer),
+                Absent::Nothing => {}
+            }
+        }
+        self.give(to, |replica| replica.on_message(from, message))
+    }
+
+    /// The operator repeats a wish until it is over, or has another one.
+    fn ask(&mut self) -> Result<(), String> {
+        let slowest = if self.plan.crashes { 600_000 } else { 20_000 };
+        let next = self.random.between(1_000, slowest);
+        self.push(self.now + next, Event::Wish);
+        let group = self.group();
+        let is_over = |wish: &Move| {
+            let votes = |node| {
+                let mut members = group.iter().flat_map(|group| &group.members);
+                members.any(|member| member.node == node && member.votes)
+            };
+            group.as_ref().is_some_and(|group| !group.changes) && votes(wish.to) && !votes(wish.from)
+        };
+        if self.wish.take_if(|wish| is_over(wish)).is_some() {
+            self.report.moves += 1;
+        }
+        // Where nothing else goes wrong, no wish is given up.
+        if !self.healed && self.plan.crashes && self.random.permille(30) {
+            self.wish = None;
+        }
+        if self.wish.is_none() && !self.healed && self.random.permille(400) {
+            let count = u64::from(self.count());
+            let (from, to) = (self.random.between(0, count - 1), self.random.between(0, count - 1));
+            let wish = Move { from: from as u16, to: to as u16 };
+            let members = group.iter().flat_map(|group| &group.members);
+            let has = |node| members.clone().any(|member| member.node == node);
+            self.wish = Some(wish).filter(|wish| has(wish.from) && !has(wish.to));
+        }
+        if let Some(wish) = self.wish {
+            for node in 0..self.count() {
+                let replica = self.node(node).replica.as_mut();
+                let refused = replica.and_then(|replica| replica.on_wish(wish).err());
+                if refused == Some(Refusal::Taken) && !self.plan.crashes {
+                    return Err(format!("{wish:?} is refused while it comes true"));
+                }
+                // An earlier wish may have come true after all.
+                if refused.is_some_and(|refusal| refusal != Refusal::LeadsNot) {
+                    self.wish = None;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn give(&mut self, node: u16, input: impl FnOnce(&mut Replica)) -> Result<(), String> {
@@ -294,6 +421,7 @@ impl World {
                     self.push(self.now + 1_000, Event::Work { node, life });
                 }
                 Output::Follow => self.node(node).partition = None,
+                Output::Dismissed => self.node(node).replica = None,
                 Output::Done(done) => self.on_done(node, done)?,
                 Output::Confirmed(number) => {
                     self.report.confirmed += 1;
@@ -308,9 +436,10 @@ impl World {
                     if words != "this node is shutting down" {
                         return Err(on(node, &words));
                     }
-                    self.node(node).replica = None;
                     let now = self.now;
-                    self.node(node).disk.kill(now);
+                    let place = self.node(node);
+                    (place.replica, place.is_up) = (None, false);
+                    place.disk.kill(now);
                     let again = self.random.between(10_000, 400_000);
                     self.push(now + again, Event::Start { node });
                 }
@@ -363,7 +492,7 @@ impl World {
             self.report.transfers += 1;
         }
         let link = *self.links.entry((from.min(to), from.max(to))).or_default();
-        if link % 2 == 1 || self.node(to).replica.is_none() {
+        if link % 2 == 1 || !self.node(to).is_up {
             return;
         }
         let slow = if self.random.permille(20) { 40 } else { 1 };
@@ -382,7 +511,7 @@ impl World {
         if self.healed {
             return;
         }
-        let node = self.random.between(0, u64::from(self.plan.replicas) - 1) as u16;
+        let node = self.random.between(0, u64::from(self.count()) - 1) as u16;
         let down = self.random.between(5_000, 1_500_000);
         match self.random.between(0, 6) {
             0 if self.plan.crashes => self.crash(node, down),
@@ -391,7 +520,7 @@ impl World {
                 self.lose_power(node);
             }
             2 if self.plan.power && self.random.permille(250) => {
-                for node in 0..self.plan.replicas {
+                for node in 0..self.count() {
                     self.crash(node, down);
                     self.lose_power(node);
                 }
@@ -402,11 +531,11 @@ impl World {
                 self.node(node).disk.empty();
             }
             4 if self.plan.cuts => {
-                let other = (node + 1) % self.plan.replicas;
+                let other = (node + 1) % self.count();
                 self.cut(node, other, down);
             }
             5 if self.plan.cuts => {
-                for other in (0..self.plan.replicas).filter(|other| *other != node).collect::<Vec<_>>() {
+                for other in (0..self.count()).filter(|other| *other != node).collect::<Vec<_>>() {
                     self.cut(node, other, down);
                 }
             }
@@ -422,11 +551,14 @@ impl World {
         }
     }
 
-    /// Whether all replicas but this one are members that count.
+    /// Whether all members but this one are members that count.
     fn others_follow(&self, node: u16) -> bool {
-        let others = self.nodes.iter().enumerate().filter(|(other, _)| *other != usize::from(node));
+        let Some(group) = self.group().filter(|group| !group.changes) else { return false };
+        let others = group.members.iter().filter(|member| member.votes && member.node != node);
         let counts = |replica: &Replica| matches!(replica.describe(), "leads" | "follows");
-        others.into_iter().all(|(_, node)| node.replica.as_ref().is_some_and(counts))
+        others
+            .map(|member| &self.nodes[usize::from(member.node)])
+            .all(|other| other.replica.as_ref().is_some_and(counts))
     }
 
     fn crash(&mut self, node: u16, down: u64) {
@@ -434,6 +566,7 @@ impl World {
         let place = self.node(node);
         place.replica = None;
         place.partition = None;
+        place.is_up = false;
         place.life += 1;
         place.disk.kill(now);
         self.push(now + down, Event::Start { node });
@@ -462,7 +595,7 @@ impl World {
         for link in self.links.values_mut() {
             *link += *link % 2;
         }
-        for node in 0..self.plan.replicas {
+        for node in 0..self.count() {
             self.push(self.now + 1, Event::Start { node });
         }
     }

@@ -250,7 +250,9 @@ impl Cluster {
             let cores = datacenter.cores();
             let placement = (0..self.partitions).map(|partition| CoreId(partition % cores)).collect();
             let replicas = datacenter.replicas(self.partitions);
-            DatacenterTopology { replicas, name: datacenter.name.clone(), cores, placement }
+            let nodes = datacenter.nodes.iter().map(|node| node.cores);
+            let (name, nodes) = (datacenter.name.clone(), nodes.collect());
+            DatacenterTopology { replicas, name, cores, nodes, placement }
         });
         Topology { datacenter: self.own, partitions: self.partitions, datacenters: datacenters.collect() }
     }

@@ -27,6 +27,7 @@ fn peers(own: CoreName, listener: TcpListener, other: CoreName, port: u16) -> Pe
         replicas: Vec::new(),
         name: name(number),
         cores: 1,
+        nodes: vec![1],
         placement: vec![CoreId(0)],
     };
     let topology =

@@ -69,6 +69,11 @@ pub struct Disk {
 }
 
 impl Disk {
+    /// Whether a replica has written something here.
+    pub fn has_journal(&self) -> bool {
+        self.files.keys().any(|file| matches!(file, FileName::Journal(_)))
+    }
+
     /// Plans an operation: appends pass running syncs, everything else waits for them.
     pub fn plan(&mut self, now: u64, op: &DiskOp, options: &DiskOptions, random: &mut Random) -> Times {
         let (short, long) = match op {

@@ -17,7 +17,7 @@ use ensue_wire::{Address, CoreName, Envelope};
 /// Of what a core says that talks nonsense, so many of a thousand messages have a lie before them.
 const LIES_PER_MILLE: u64 = 150;
 /// By then every core of a datacenter has heard of a new leader, over links that are as slow as any here.
-const HEARD_US: u64 = 1_000_000;
+pub(super) const HEARD_US: u64 = 1_000_000;
 /// Of so many seeds, one checks the invariants of every partition after every turn, rows and all.
 const INVARIANTS_EVERY: u64 = 8;
 
@@ -303,6 +303,9 @@ impl World {
         if let Trace::Leads { .. } | Trace::LeadsNoMore { .. } = trace {
             self.marks.add(Mark::LeaderChanged);
             self.trouble(site, self.now + HEARD_US);
+        }
+        if let Trace::ReplicaDismissed { .. } = trace {
+            self.marks.add(Mark::ReplicaDismissed);
         }
         self.note_ailing(site, &trace);
         self.note_stuck(site, &trace);

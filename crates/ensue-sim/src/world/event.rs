@@ -23,6 +23,8 @@ pub enum Alarm {
     FaultEnds(usize),
     /// A process that an aimed crash has killed starts again.
     Start(ProcessId),
+    /// An operator asks again.
+    Ask(ConnectionId),
     /// The driver only wanted to stop here.
     Pause,
 }

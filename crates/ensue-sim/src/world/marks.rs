@@ -40,6 +40,8 @@ pub enum Mark {
     PowerTore,
     /// A replica of a partition was elected, or is the leader no more.
     LeaderChanged,
+    /// A replica has moved away from a core.
+    ReplicaDismissed,
     HandshakeRefused,
     ConnectionReplaced,
     SessionMoved,

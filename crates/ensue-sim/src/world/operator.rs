@@ -1,4 +1,5 @@
-//! Operators who declare a datacenter dead as one must: they look at what is known of it, and confirm that.
+//! Operators who declare a datacenter dead as one must: they look at what is known of it, and confirm that. And those
+//! who have a replica moved: they ask for it until it has.
 //!
 //! Nobody waits for them. What is refused, since a link is not known to be down yet or something came meanwhile, they
 //! try again, a bounded
@@ -6,17 +7,28 @@
 
 use super::World;
 use crate::resp::{Answer, Answers};
-use crate::world::event::ConnectionId;
+use crate::world::event::{Alarm, ConnectionId};
 use crate::world::shape::Site;
-use ensue_types::{Args, DatacenterId};
+use ensue_types::{Args, CoreId, DatacenterId, PartitionId};
 
 /// How often one that is refused looks again.
 const TRIES: u32 = 50;
 
+/// How often one asks for a move, and how long he waits before he asks again.
+const WISHES: u32 = 60;
+const WISH_US: u64 = 100_000;
+
+/// What one wants.
+#[derive(Clone, Copy, Debug)]
+enum Task {
+    Declare(DatacenterId),
+    Move { partition: PartitionId, from: CoreId, to: CoreId },
+}
+
 /// One at work.
 #[derive(Debug)]
 pub(super) struct Operator {
-    datacenter: DatacenterId,
+    task: Task,
     answers: Answers,
     tries: u32,
 }
@@ -25,9 +37,26 @@ impl World {
     /// An operator at this core begins to declare a datacenter dead.
     pub(super) fn operate(&mut self, site: Site, datacenter: DatacenterId) {
         let connection = self.connect(site);
-        let operator = Operator { datacenter, answers: Answers::default(), tries: 0 };
-        self.operators.insert(connection, operator);
+        let task = Task::Declare(datacenter);
+        self.operators.insert(connection, Operator { task, answers: Answers::default(), tries: 0 });
         self.send(connection, vec![look(datacenter)]);
+    }
+
+    /// An operator at this core begins to ask for a move of a replica.
+    pub fn have_moved(&mut self, site: Site, partition: PartitionId, from: CoreId, to: CoreId) {
+        let connection = self.connect(site);
+        let task = Task::Move { partition, from, to };
+        self.operators.insert(connection, Operator { task, answers: Answers::default(), tries: 0 });
+        self.ask_again(connection);
+    }
+
+    /// The operator of a connection asks for a move once more.
+    pub fn ask_again(&mut self, connection: ConnectionId) {
+        let Some(operator) = self.operators.get(&connection) else { return };
+        if let Task::Move { partition, from, to } = operator.task {
+            let words = format!("CAUSAL MOVE {} {} {}", partition.0, from.0, to.0);
+            self.send(connection, vec![crate::resp::args(&words)]);
+        }
     }
 
     /// An answer to an operator; says whether it was one.
@@ -36,7 +65,21 @@ impl World {
         operator.answers.extend(bytes);
         while let Some(operator) = self.operators.get_mut(&connection) {
             let Ok(Some(answer)) = operator.answers.pop() else { break };
-            let datacenter = operator.datacenter;
+            let datacenter = match operator.task {
+                Task::Declare(datacenter) => datacenter,
+                Task::Move { .. } => {
+                    operator.tries += 1;
+                    // Where it makes no sense, he hears that, and that it has come true is nothing to him.
+                    let refused = answer.error().is_some_and(|words| words.starts_with("ERR"));
+                    if refused || operator.tries > WISHES || self.is_healed {
+                        self.operators.remove(&connection);
+                        self.close(connection);
+                    } else {
+                        self.alarm(self.now + WISH_US, Alarm::Ask(connection));
+                    }
+                    continue;
+                }
+            };
             operator.tries += u32::from(answer.error().is_some());
             let is_over = operator.tries > TRIES;
             let next = match confirm(datacenter, &answer, false) {

@@ -139,7 +139,7 @@ impl Options {
             message_bytes: random.skewed(500, 1 << 20),
             ..ensue_node::ReplicaTuning::default()
         };
-        ReplicaOptions { lease: random.chance(300), tuning }
+        ReplicaOptions { lease: random.chance(300), tuning, found: Vec::new() }
     }
 
     /// A calm world for scripts: equal delays, true clocks, no faults, the usual bounds with shorter intervals.

@@ -1,13 +1,15 @@
 //! Processes of the world: how they start, and the two ways in which they die.
 
 use super::World;
+use super::drive::HEARD_US;
 use crate::oracle::history::PowerLost;
+use crate::world::disk::Disk;
 use crate::world::event::Event;
 use crate::world::marks::Mark;
 use crate::world::network::{Break, EndNews};
 use crate::world::shape::{ProcessId, Site};
-use ensue_node::{AppendFsync, FirstStart, Host, Input, NodeConfig};
-use ensue_types::{DatacenterId, Now};
+use ensue_node::{AppendFsync, FirstStart, Host, Input, NodeConfig, ReplicaOptions};
+use ensue_types::{DatacenterId, Now, PartitionId};
 use ensue_wire::handshake::{Settings, VersionRange};
 
 impl World {
@@ -24,9 +26,14 @@ impl World {
             self.forget_introductions(site);
             let config = self.config(site);
             let now = self.clock_of(site);
-            let node = Host::new(config, &self.options.replica_options(), now)
-                .expect("the simulator names protocols that exist");
+            let found = self.partitions_with_replicas(site);
+            let options = ReplicaOptions { found, ..self.options.replica_options() };
+            let node = Host::new(config, &options, now).expect("the simulator names protocols that exist");
             self.cores[site.0].node = Some(node);
+            if self.options.shape.is_replicated() {
+                // Its sessions learn over links who owns the partitions.
+                self.trouble(site, self.now + HEARD_US);
+            }
         }
         for &site in &sites {
             self.drain(site);
@@ -213,6 +220,15 @@ impl World {
     fn tell_link(&mut self, site: Site, peer: Site, up: bool) {
         let boot = self.boot_of(site);
         self.queue.push(self.now, Event::LinkEnd { site, peer, up, boot, epoch: 0 });
+    }
+
+    /// The partitions of which a replica has written something on this core.
+    fn partitions_with_replicas(&self, site: Site) -> Vec<PartitionId> {
+        let shape = self.options.shape;
+        let has_journal = |partition: &PartitionId| {
+            self.disks.get(&shape.disk(site, *partition)).is_some_and(Disk::has_journal)
+        };
+        shape.partitions_of(site).into_iter().filter(has_journal).collect()
     }
 
     fn disks_of(&mut self, site: Site) -> impl Iterator<Item = &mut crate::world::disk::Disk> {

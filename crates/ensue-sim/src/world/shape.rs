@@ -81,10 +81,11 @@ impl Shape {
         (0..self.replicas).map(|step| CoreId((partition.0 + step) % self.cores)).collect()
     }
 
-    /// The partitions that a core has on its disk, the same in every datacenter.
+    /// The partitions that a core may have on its disk, the same in every datacenter: replicas move.
     pub fn partitions_of(&self, site: Site) -> Vec<PartitionId> {
         let core = self.core(site);
-        (0..self.partitions).map(PartitionId).filter(|&p| self.replicas_of(p).contains(&core)).collect()
+        let may_have = |&p: &PartitionId| self.is_replicated() || self.owner(p) == core;
+        (0..self.partitions).map(PartitionId).filter(may_have).collect()
     }
 
     /// The disk of a partition on a core. What is replicated has several.
@@ -103,6 +104,7 @@ impl Shape {
                 replicas: replicas.clone(),
                 name: DatacenterId(d).to_string(),
                 cores: self.cores,
+                nodes: vec![1; usize::from(self.cores)],
                 placement: placement.clone(),
             })
             .collect();

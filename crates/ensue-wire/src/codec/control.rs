@@ -6,7 +6,7 @@ use super::writer::Writer;
 use crate::error::Malformed;
 use crate::limits;
 use crate::message::{CoreQuery, Message};
-use ensue_types::PartitionId;
+use ensue_types::{CoreId, PartitionId};
 
 const QUERY_CLIENT_LIST: u8 = 1;
 const QUERY_METRICS: u8 = 2;
@@ -44,6 +44,14 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         }
         Message::Replica { partition, bytes } => w.u16(partition.0).bytes(limits::REPLICA_BYTES, bytes),
         Message::Leads { partition, term } => w.u16(partition.0).u64(*term),
+        Message::GroupAsk { partition, number, wish } => {
+            w.u16(partition.0).u64(*number).option(wish.as_ref(), |w, (from, to)| {
+                w.u16(from.0).u16(to.0);
+            })
+        }
+        Message::GroupTold { number, is_done, text } => {
+            w.u64(*number).u8(u8::from(*is_done)).bytes(limits::ANSWER_BYTES, text)
+        }
         other => unreachable!("no control message: {:#06x}", tag::tag_of(other)),
     };
 }
@@ -80,6 +88,14 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             Message::Replica { partition: PartitionId(r.u16()?), bytes: r.bytes(limits::REPLICA_BYTES)? }
         }
         tag::LEADS => Message::Leads { partition: PartitionId(r.u16()?), term: r.u64()? },
+        tag::GROUP_ASK => Message::GroupAsk {
+            partition: PartitionId(r.u16()?),
+            number: r.u64()?,
+            wish: r.option(|r| Ok((CoreId(r.u16()?), CoreId(r.u16()?))))?,
+        },
+        tag::GROUP_TOLD => {
+            Message::GroupTold { number: r.u64()?, is_done: r.bool()?, text: r.bytes(limits::ANSWER_BYTES)? }
+        }
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
 }

@@ -74,6 +74,8 @@ tags! {
     CORE_ANSWER = 0x020b => CoreAnswer,
     REPLICA = 0x020c => Replica,
     LEADS = 0x020d => Leads,
+    GROUP_ASK = 0x020e => GroupAsk,
+    GROUP_TOLD = 0x020f => GroupTold,
 
     CHECK_DEPENDENCIES = 0x0301 => CheckDependencies,
     DEPENDENCIES_MET = 0x0302 => DependenciesMet,

@@ -139,6 +139,17 @@ fn control() -> BoxedStrategy<Message> {
             .prop_map(|(partition, bytes)| Message::Replica { partition: PartitionId(partition), bytes }),
         (any::<u16>(), any::<u64>())
             .prop_map(|(partition, term)| Message::Leads { partition: PartitionId(partition), term }),
+        (any::<u16>(), any::<u64>(), proptest::option::of((any::<u16>(), any::<u16>()))).prop_map(
+            |(partition, number, wish)| {
+                let wish = wish.map(|(from, to)| (CoreId(from), CoreId(to)));
+                Message::GroupAsk { partition: PartitionId(partition), number, wish }
+            }
+        ),
+        (any::<u64>(), any::<bool>(), string()).prop_map(|(number, is_done, text)| Message::GroupTold {
+            number,
+            is_done,
+            text
+        }),
         (any::<u64>(), dependencies())
             .prop_map(|(check, dependencies)| Message::CheckDependencies { check, dependencies }),
         (any::<u64>(), dependencies())

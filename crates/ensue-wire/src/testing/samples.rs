@@ -160,6 +160,11 @@ fn control() -> Vec<(&'static str, Message)> {
         ("replica", Message::Replica { partition: PartitionId(3), bytes: Bytes::from_static(b"hello") }),
         ("leads", Message::Leads { partition: PartitionId(3), term: 7 }),
         (
+            "group-ask",
+            Message::GroupAsk { partition: PartitionId(3), number: 9, wish: Some((CoreId(1), CoreId(4))) },
+        ),
+        ("group-told", Message::GroupTold { number: 9, is_done: true, text: "leader:1".into() }),
+        (
             "core-answer",
             Message::CoreAnswer { request, text: Bytes::from_static(b"id=7 addr=::1\n"), metrics },
         ),

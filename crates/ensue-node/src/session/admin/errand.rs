@@ -34,6 +34,8 @@ pub(super) enum Then {
     Rewrite,
     /// `MEMORY PURGE`.
     Purge,
+    /// `CAUSAL REPLICAS` and `CAUSAL MOVE`.
+    Group,
 }
 
 /// Names it only: passwords do not belong into a log.
@@ -49,6 +51,7 @@ impl std::fmt::Debug for Then {
             Then::Configure(_) => "Configure",
             Then::Rewrite => "Rewrite",
             Then::Purge => "Purge",
+            Then::Group => "Group",
         })
     }
 }
@@ -92,6 +95,7 @@ impl Waiting {
     pub(crate) fn on_done(self, cx: &mut Cx<'_>, done: ErrandDone) -> Step<Outcome> {
         match (self.then, done) {
             (Then::Backup, done) => super::backup::on_done(done),
+            (Then::Group, done) => super::group::on_done(done),
             (_, ErrandDone::Busy) => Step::answer(BUSY),
             (Then::Purge, _) => Step::answer(Reply::OK),
             (then @ (Then::Configure(_) | Then::Rewrite), done) => super::config::on_done(cx, then, done),
@@ -102,6 +106,7 @@ impl Waiting {
     pub(crate) fn on_timeout<E>(self) -> Step<E> {
         Step::answer(match self.then {
             Then::Backup => super::backup::TIMEOUT,
+            Then::Group => super::group::TIMEOUT,
             _ => TIMEOUT,
         })
     }

@@ -290,6 +290,7 @@ impl Lines<'_> {
         self.line("ensue_partitions", topology.partitions);
         let replicas = topology.replicas(topology.datacenter, PartitionId(0)).len().max(1);
         self.line("ensue_replicas", replicas);
+        self.line("ensue_nodes", topology.datacenters[usize::from(topology.datacenter.0)].nodes.len());
     }
 
     fn keyspace(&mut self) {

@@ -2,7 +2,7 @@
 //!
 //! What waits has a module of its own: `merge`, `replicas`, `shared`. A keyspace whose protocol carries no causality
 //! refuses them by name, `DIGEST` and `HELP` excepted; one that looks for no conflicts refuses `CONFLICTS`. What `DEAD`
-//! with a name does is no matter of the session's past, and stands elsewhere.
+//! with a name, `BACKUP`, `REPLICAS` and `MOVE` do is no matter of the session's past, and stands elsewhere.
 
 use super::Exchange;
 use super::merge::TokenMerge;
@@ -165,7 +165,7 @@ fn status(line: &'static str) -> Reply {
 }
 
 /// Subcommands, for the error of a wrong number of arguments.
-pub(in crate::session) const KNOWN: [&str; 11] = [
+pub(in crate::session) const KNOWN: [&str; 13] = [
     "backup",
     "conflicts",
     "dead",
@@ -173,13 +173,15 @@ pub(in crate::session) const KNOWN: [&str; 11] = [
     "discarded",
     "help",
     "merge",
+    "move",
     "readmit",
+    "replicas",
     "session",
     "token",
     "wait",
 ];
 
-const HELP: [&str; 31] = [
+const HELP: [&str; 35] = [
     "CAUSAL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "TOKEN",
     "    Return this connection's causal past in the selected keyspace, as text.",
@@ -197,6 +199,10 @@ const HELP: [&str; 31] = [
     "    Declare it lost for good: all others agree on what they have of it and go on without it, for ever.",
     "BACKUP BEGIN <name> | LIST <name> | READ <name> <file> <offset> <length> | END <name>",
     "    Keep what the disks of this datacenter hold at one moment, and read it file by file; `ensue backup` does.",
+    "REPLICAS <partition>",
+    "    Tell which nodes of this datacenter replicate a partition, and how far each one is.",
+    "MOVE <partition> <from> <to>",
+    "    Move a replica from one node to another, by their numbers; `ensue cluster move` repeats it until it is done.",
     "READMIT <datacenter>",
     "    Ask a datacenter whose messages are refused here to introduce its directories again.",
     "DISCARDED",

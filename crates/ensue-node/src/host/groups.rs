@@ -1,0 +1,75 @@
+//! What sessions ask about the group of a replicated partition, and what they are told.
+
+use crate::config::Topology;
+use bytes::Bytes;
+use ensue_replica::{Refusal, Report};
+use ensue_types::{CoreId, PartitionId, SessionId};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Questions that wait for an answer at most; who asked the oldest ones has long been told that it took too long.
+const WAITING_MAX: usize = 256;
+
+pub(super) const NO_OWNER: Bytes =
+    Bytes::from_static(b"TRYAGAIN nobody owns the partition at present, or its owner has just changed");
+
+/// Questions of this core's sessions that were passed on.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    last: u64,
+    waiting: BTreeMap<u64, (SessionId, u64)>,
+}
+
+impl Asked {
+    /// The number by which an errand of a session is passed on.
+    pub(super) fn note(&mut self, session: SessionId, errand: u64) -> u64 {
+        self.last += 1;
+        self.waiting.insert(self.last, (session, errand));
+        if self.waiting.len() > WAITING_MAX {
+            self.waiting.pop_first();
+        }
+        self.last
+    }
+
+    /// Whose it was.
+    pub(super) fn answered(&mut self, number: u64) -> Option<(SessionId, u64)> {
+        self.waiting.remove(&number)
+    }
+}
+
+/// A group in lines of text, `name:value` as in `INFO`.
+pub(super) fn told(topology: &Topology, partition: PartitionId, report: &Report) -> Bytes {
+    let here = topology.datacenter;
+    let node = |core| topology.node_of(here, CoreId(core)).unwrap_or(usize::from(core));
+    let yes = |is: bool| if is { "yes" } else { "no" };
+    let mut text = format!(
+        "partition:{}\r\nowner:{}\r\nterm:{}\r\ncommitted:{}\r\nchanging:{}\r\n",
+        partition.0,
+        node(report.leader),
+        report.term,
+        report.committed,
+        yes(report.changes),
+    );
+    for member in &report.members {
+        let _ = write!(
+            text,
+            "node{}:core={},vote={},heard={},has={}\r\n",
+            node(member.node),
+            member.node,
+            yes(member.votes),
+            yes(member.is_heard),
+            member.has,
+        );
+    }
+    text.into()
+}
+
+pub(super) fn refused(partition: PartitionId, refusal: Refusal) -> Bytes {
+    match refusal {
+        Refusal::LeadsNot => NO_OWNER,
+        refusal => format!("ERR {partition}: {refusal}").into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
