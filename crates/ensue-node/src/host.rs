@@ -173,6 +173,12 @@ impl Host {
                 Some(replica) => replica.on_disk(done),
                 None => self.node.on_input(now, Input::Disk { partition, done }),
             },
+            Input::PeerMessage { peer, envelope } => {
+                if !self.node.is_of_a_former_owner(peer, &envelope) {
+                    self.on_input(now, Input::Message(envelope));
+                }
+                return;
+            }
             Input::LinkUp { datacenter, core } => {
                 self.linked.insert(CoreName { datacenter, core });
                 self.node.on_input(now, Input::LinkUp { datacenter, core });

@@ -7,7 +7,7 @@ use crate::memory::MemoryReport;
 use crate::observation::Scope;
 use ensue_store::disk::DiskDone;
 use ensue_types::{Args, CoreId, DatacenterId, PartitionId, SessionId};
-use ensue_wire::Envelope;
+use ensue_wire::{CoreName, Envelope};
 
 /// What whoever owns the sockets drops, because too many bytes wait there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,8 +59,13 @@ pub enum Input {
         number: u64,
         done: ErrandDone,
     },
-    /// From another core, node or datacenter.
+    /// From another core of this process.
     Message(Envelope),
+    /// From the core at the other end of a link.
+    PeerMessage {
+        peer: CoreName,
+        envelope: Envelope,
+    },
     /// A link to another core is up, both ways: given for every core that can be reached, those of this process
     /// included, once at the start and after each break. What was asked over an earlier link is asked again.
     LinkUp {

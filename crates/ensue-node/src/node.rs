@@ -11,7 +11,7 @@ use crate::router;
 use crate::session::{REPLICAS_LAG_MAX, REPLICAS_MIN, SessionOutput, Sessions};
 use crate::{Input, Output, Trace};
 use ensue_protocol::Options;
-use ensue_types::{CoreId, DatacenterId, Now, PartitionId};
+use ensue_types::{CoreId, DatacenterId, Now, PartitionId, Rule};
 use ensue_wire::{Address, CoreName, Envelope};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -119,7 +119,7 @@ impl Node {
             Input::ErrandDone { session, number, done } => {
                 self.sessions.on_errand_done(now, session, number, done);
             }
-            Input::Message(envelope) => self.admit(envelope),
+            Input::Message(envelope) | Input::PeerMessage { envelope, .. } => self.admit(envelope),
             Input::LinkUp { datacenter, core } => self.on_link_up(now, datacenter, core),
             Input::LinkDown { datacenter, core } => self.on_link_down(now, datacenter, core),
             Input::Lead { partition, term, epoch } => self.lead(now, partition, term, epoch),
@@ -181,6 +181,16 @@ impl Node {
     /// The next output, oldest first; drain until empty after each input.
     pub fn next_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// Whether a partition says this that another core owns by now: its former owner's links end with its time, and
+    /// what is still under way on them is of a past that nobody can tell from the present.
+    pub(crate) fn is_of_a_former_owner(&self, peer: CoreName, envelope: &Envelope) -> bool {
+        let Address::Partition { datacenter, partition } = envelope.from else { return false };
+        let (topology, placement) = (&self.config.topology, self.sessions.placement());
+        topology.is_replicated(datacenter, partition)
+            && placement.has_other_owner(datacenter, partition, peer.core)
+            && Rule::HearOnlyTheOwner.holds()
     }
 
     /// The core that owns a replicated partition of this datacenter, if somebody is known to.

@@ -44,6 +44,16 @@ impl Placement {
         }
     }
 
+    /// Whether another core than this one is known to own a replicated partition, or to have owned it last.
+    pub(crate) fn has_other_owner(
+        &self,
+        datacenter: DatacenterId,
+        partition: PartitionId,
+        core: CoreId,
+    ) -> bool {
+        self.leaders.get(&(datacenter, partition)).is_some_and(|leader| leader.core != core)
+    }
+
     /// A core says that it leads in this term. Says whether that is news.
     pub(crate) fn on_leader(
         &mut self,
@@ -88,5 +98,19 @@ mod tests {
             placement.leaders.values().all(|leader| !leader.gone),
             "another one than the one that has gone"
         );
+    }
+
+    #[test]
+    fn who_is_gone_is_heard_until_another_one_owns_the_partition() {
+        let mut placement = Placement::default();
+        let (here, first) = (DatacenterId(0), PartitionId(0));
+        assert!(!placement.has_other_owner(here, first, CoreId(1)), "nobody has said anything");
+        placement.on_leader(here, first, CoreId(1), 3);
+        placement.on_gone(here, first, CoreId(1));
+        assert!(!placement.has_other_owner(here, first, CoreId(1)));
+        placement.on_leader(here, first, CoreId(2), 4);
+        assert!(placement.has_other_owner(here, first, CoreId(1)));
+        assert!(!placement.has_other_owner(here, first, CoreId(2)));
+        assert!(!placement.has_other_owner(here, PartitionId(1), CoreId(1)), "of another partition");
     }
 }

@@ -437,7 +437,7 @@ impl Peers {
         if let (true, Some(peer)) = (link.is_up(), link.peer) {
             while let Some(envelope) = link.next_message()? {
                 admit(&self.topology, self.own.core, peer, &envelope)?;
-                inputs.push_back(Input::Message(envelope));
+                inputs.push_back(Input::PeerMessage { peer, envelope });
             }
         }
         if link.is_closed() {

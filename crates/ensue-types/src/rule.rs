@@ -94,6 +94,8 @@ rules! {
     WhatIsForgottenWasShown,
     /// EXEC does nothing if a key that it watches has changed in its datacenter.
     ExecChecksWatches,
+    /// Nobody hears what the former owner of a replicated partition said once another one is known (decision 49).
+    HearOnlyTheOwner,
     /// What a session watches that does not see all that its datacenter wrote there has changed (decision 34).
     WatchSeesAllOfItsDatacenter,
     /// Commands on keys with a home run there, wherever their client is (decision 33).

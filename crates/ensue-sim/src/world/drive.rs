@@ -89,7 +89,9 @@ impl World {
                         traffic.on_receive(self.now, &envelope);
                     }
                     self.note_introduction(&envelope);
-                    self.give(to, Input::Message(*envelope));
+                    let shape = self.options.shape;
+                    let peer = CoreName { datacenter: shape.datacenter(from), core: shape.core(from) };
+                    self.give(to, Input::PeerMessage { peer, envelope: *envelope });
                 }
             }
             Event::LinkEnd { site, peer, up, boot, epoch } if boot == self.boot_of(site) => {

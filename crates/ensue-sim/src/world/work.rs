@@ -78,7 +78,9 @@ impl Work {
             Input::ClientCommands { commands, .. } => {
                 of_commands(commands, [Work::GetCommand, Work::SetCommand, Work::OtherCommand])
             }
-            Input::Message(envelope) => Work::of_message(&envelope.message),
+            Input::Message(envelope) | Input::PeerMessage { envelope, .. } => {
+                Work::of_message(&envelope.message)
+            }
             Input::Disk { .. } => (Work::Disk, 1),
             Input::Timer => (Work::Timer, 1),
             Input::TurnEnd => (Work::TurnEnd, 1),

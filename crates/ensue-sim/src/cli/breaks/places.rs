@@ -295,6 +295,7 @@ const ROWS: &[Row] = &[
             Rule::ReplicasSyncBeforeTheyAcknowledge,
             Rule::ReplicasWithoutPowerAreSuspended,
             Rule::TakeAwayWhatIsCommitted,
+            Rule::HearOnlyTheOwner,
         ],
     },
     // Branches.
@@ -350,6 +351,7 @@ pub(super) fn tests(rule: Rule) -> Option<&'static str> {
         Rule::ApplyOnce => "crates/ensue-node/src/partition/tests.rs",
         Rule::RememberReceivedPosition => "crates/ensue-exhaust/tests/exhaustive.rs",
         Rule::TickPastPromises => "crates/ensue-sim/src/cli/breaks/tests.rs",
+        Rule::HearOnlyTheOwner => "crates/ensue-sim/tests/simulation/main.rs",
         Rule::OwnersAskTheOthers
         | Rule::OwnersBeginWithEverything
         | Rule::ReplicasSyncBeforeTheyAcknowledge
@@ -383,6 +385,7 @@ pub(super) fn why_unseen(rule: Rule) -> Option<&'static str> {
         Rule::WhatIsForgottenWasShown => {
             "it takes a token that is faster than the news, within a datacenter, that its past is stable"
         }
+        Rule::HearOnlyTheOwner => "it takes a slow link, and an owner that changes meanwhile",
         Rule::WatchSeesAllOfItsDatacenter => {
             "it takes a session that fell back, and a write that becomes stable between its WATCH and its EXEC"
         }
