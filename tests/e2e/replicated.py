@@ -96,6 +96,8 @@ class Counter:
         self.group, self.crew, self.offset, self.nodes = group, crew, offset, nodes
         self.acknowledged = dict.fromkeys(KEYS, 0)
         self.unknown = dict.fromkeys(KEYS, 0)
+        # The first words of the errors that were answered.
+        self.codes = set()
 
     def work(self):
         number = self.offset
@@ -117,6 +119,7 @@ class Counter:
             self.acknowledged[key] += 1
         except redis.ResponseError as error:
             # Nothing happened, or it is said that something may have.
+            self.codes.add(str(error).split()[0])
             self.unknown[key] += str(error).startswith("UNKNOWN")
         except (redis.RedisError, OSError):
             self.unknown[key] += 1

@@ -79,12 +79,15 @@ struct Seat {
 }
 
 impl Seat {
-    /// The core of each node of this datacenter on which a partition may be replicated.
+    /// The core of each node of this datacenter on which a partition may be replicated, in the order in which they are
+    /// meant to own it.
     fn places(&self, partition: PartitionId) -> impl Iterator<Item = CoreId> + '_ {
         let topology = &self.config.topology;
         let here = topology.datacenter;
-        let nodes = topology.datacenters[usize::from(here.0)].nodes.len();
-        (0..nodes).filter_map(move |node| topology.core_on(here, node, partition))
+        let count = topology.datacenters[usize::from(here.0)].nodes.len();
+        let first = topology.node_of(here, topology.owner(here, partition)).unwrap_or_default();
+        let nodes = groups::order_of_owners(first, count, partition);
+        nodes.filter_map(move |node| topology.core_on(here, node, partition))
     }
 
     /// Whether this core may have a replica of a partition.

@@ -5,9 +5,10 @@
 pub struct Config {
     /// The node of this replica, by its number in the datacenter.
     pub node: u16,
-    /// The nodes that may have a replica of the partition, this one too. Which of them do is what the group agrees on.
+    /// The nodes that may have a replica of the partition, this one too. Which of them do is what the group agrees on;
+    /// the first one here that does leads when it can.
     pub nodes: Vec<u16>,
-    /// Those whose replicas begin the group; the first one leads when it can.
+    /// Those whose replicas begin the group.
     pub founders: Vec<u16>,
     /// Nothing is acknowledged before it is durable (`appendfsync always`).
     pub always: bool,

@@ -88,8 +88,9 @@ pub(crate) fn look(
         return;
     }
     let leaves = leading.moving.wish().map(|wish| wish.from);
-    let is_preferred = |id: &u64| node_of(*id) == config.founders[0] && Some(node_of(*id)) != leaves;
-    let preferred = raw.raft.prs().conf().voters().ids().iter().find(is_preferred);
+    let stays = |node: &u16| votes_on(raw, *node) && Some(*node) != leaves;
+    let meant = config.nodes.iter().copied().find(stays);
+    let preferred = raw.raft.prs().conf().voters().ids().iter().find(|id| Some(node_of(*id)) == meant);
     if let Some(preferred) = preferred.filter(|id| may_lead(raw, trust, *id)) {
         leading.transfer(raw, preferred);
     }

@@ -37,6 +37,19 @@ impl Asked {
     }
 }
 
+/// The nodes of a datacenter in the order in which they are meant to own a partition: the configured one, and then the
+/// others, for each partition of that node from another one on. So what a node owned is spread when it is drained.
+pub(super) fn order_of_owners(
+    first: usize,
+    count: usize,
+    partition: PartitionId,
+) -> impl Iterator<Item = usize> {
+    let others = count.saturating_sub(1);
+    let turn = usize::from(partition.0) / count.max(1);
+    let behind = (0..others).map(move |step| (first + 1 + (turn + step) % others) % count);
+    std::iter::once(first).chain(behind)
+}
+
 /// A group in lines of text, `name:value` as in `INFO`.
 pub(super) fn told(topology: &Topology, partition: PartitionId, report: &Report) -> Bytes {
     let here = topology.datacenter;

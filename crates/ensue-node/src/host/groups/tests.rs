@@ -45,6 +45,22 @@ fn a_partition_has_one_core_on_each_node() {
 }
 
 #[test]
+fn what_a_node_owns_is_spread_over_the_others_when_it_goes() {
+    let order =
+        |first, partition| super::order_of_owners(first, 4, PartitionId(partition)).collect::<Vec<_>>();
+    assert_eq!(order(2, 2), [2, 3, 0, 1]);
+    // Node 0 is to own these, and goes.
+    let next: Vec<usize> = [0, 4, 8, 12].map(|partition| order(0, partition)[1]).into();
+    assert_eq!(next, [1, 2, 3, 1]);
+    for partition in 0..40 {
+        let mut nodes = order(usize::from(partition % 4), partition);
+        nodes.sort_unstable();
+        assert_eq!(nodes, [0, 1, 2, 3]);
+    }
+    assert_eq!(super::order_of_owners(0, 1, PartitionId(7)).collect::<Vec<_>>(), [0]);
+}
+
+#[test]
 fn questions_without_an_answer_do_not_pile_up() {
     let mut asked = Asked::default();
     let first = asked.note(SessionId(1), 7);

@@ -216,7 +216,7 @@ fn a_keyspace_without_causality_says_so() {
         "-ERR keyspace 2 uses protocol eventual, which looks for no conflicts|"
     );
     let help = world.ask("CAUSAL HELP");
-    assert!(help.starts_with("*31|+CAUSAL <subcommand>"));
+    assert!(help.starts_with("*35|+CAUSAL <subcommand>"));
     let names = |subcommand: &&str| help.contains(&format!("|+{}", subcommand.to_uppercase()));
     assert_eq!(crate::session::causal::command::KNOWN.iter().find(|known| !names(known)), None);
     assert_eq!(world.ask("CAUSAL NOPE"), "-ERR unknown subcommand 'NOPE'. Try CAUSAL HELP.|");
