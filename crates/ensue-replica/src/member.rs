@@ -19,10 +19,10 @@ use crate::operation::Operation;
 use crate::question::Question;
 use crate::replica::{End, Output, Outputs, answer};
 use crate::serving::Serving;
-use crate::starting::{FIRST_JOURNAL, Restart, opening};
+use crate::starting::{FIRST_JOURNAL, Restart, opening, with_entries};
 use crate::transfer::{Fetching, Step};
 use crate::trust::Trust;
-use crate::writer::{Writer, record_of};
+use crate::writer::Writer;
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_types::Rule;
@@ -567,6 +567,11 @@ impl Member {
         hard.commit = hard.commit.max(entry.index);
         let records = vec![Record::Members { index: entry.index, members }, Record::Hard(hard)];
         self.writer.write(out, records, true, Purpose::Nothing);
+        if self.raw.raft.state == StateRole::Leader && !self.is_member() {
+            // It was elected while an earlier leader's change took it out. The engine ends the process if it goes on.
+            let term = self.raw.raft.term;
+            self.raw.raft.become_follower(term, raft::INVALID_ID);
+        }
         Ok(())
     }
 
@@ -783,17 +788,4 @@ impl Member {
 
 fn unreadable(_: Malformed) -> End {
     End::Failed("an entry of the replicated log cannot be read".into())
-}
-
-/// With the entries that are held after the last applied one, of which those up to `executed` are carried out.
-fn with_entries(mut records: Vec<Record>, held: &Held, executed: u64) -> Result<Vec<Record>, Malformed> {
-    let mut contents = held.contents.clone();
-    for entry in held.from(held.applied.0 + 1) {
-        let operation = operation_of(entry)?;
-        records.push(record_of(entry, operation.as_ref(), &contents));
-        if let Some(operation) = operation {
-            contents.write(&operation, entry.index <= executed);
-        }
-    }
-    Ok(records)
 }

@@ -8,6 +8,7 @@ use crate::held::{Held, operation_of};
 use crate::journal::{self, Base, Body, JOURNAL_BYTES_MAX, Record};
 use crate::operation::Operation;
 use crate::replica::{End, Outputs};
+use crate::writer::record_of;
 use bytes::Bytes;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_types::Rule;
@@ -50,6 +51,23 @@ pub(crate) fn opening(
 ) -> Vec<Record> {
     let start = Record::Start { life, boot_id: config.boot_id, whole };
     vec![Record::Base(Box::new(base)), start, Record::Hard(hard)]
+}
+
+/// With the entries that are held after the last applied one, of which those up to `executed` are carried out.
+pub(crate) fn with_entries(
+    mut records: Vec<Record>,
+    held: &Held,
+    executed: u64,
+) -> Result<Vec<Record>, Malformed> {
+    let mut contents = held.contents.clone();
+    for entry in held.from(held.applied.0 + 1) {
+        let operation = operation_of(entry)?;
+        records.push(record_of(entry, operation.as_ref(), &contents));
+        if let Some(operation) = operation {
+            contents.write(&operation, entry.index <= executed);
+        }
+    }
+    Ok(records)
 }
 
 #[derive(Debug)]
