@@ -79,12 +79,29 @@ mod tests {
     }
 
     #[test]
+    fn a_step_lasts_as_long_as_it_may_and_no_longer() {
+        let step_ms = limits::AGE_STEP_US / 1_000;
+        let mut ages = Ages::default();
+        ages.come(at_ms(100), Position(1), Position(0));
+        ages.come(at_ms(100 + step_ms), Position(2), Position(0));
+        assert_eq!(ages.age_ms(at_ms(200), Position(1)), 100 - step_ms, "another step");
+        // Nothing new: what is known already begins no step.
+        ages.come(at_ms(150 + step_ms), Position(2), Position(0));
+        assert_eq!(ages.steps.len(), 2);
+        ages.come(at_ms(300), Position(3), Position(1));
+        assert_eq!(ages.steps.len(), 2, "what everybody has is forgotten, and nothing else");
+        assert_eq!((ages.latest(), ages.age_ms(at_ms(301), Position(2))), (Position(3), 1));
+    }
+
+    #[test]
     fn what_everybody_has_is_forgotten_and_what_is_kept_is_bounded() {
         let mut ages = Ages::default();
         let count = 20 * limits::AGE_STEPS_MAX as u64;
         for n in 1..=count {
             ages.come(at_ms(100 * n), Position(n), Position(0));
             assert!(ages.steps.len() <= limits::AGE_STEPS_MAX);
+            // Two neighbours become one when there are too many, and not before.
+            assert!(n != limits::AGE_STEPS_MAX as u64 || ages.steps.len() == limits::AGE_STEPS_MAX);
         }
         for after in 0..count {
             let truly_ms = 100 * (count - after - 1);
