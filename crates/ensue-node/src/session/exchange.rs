@@ -120,6 +120,9 @@ impl Exchange {
             (Exchange::Admin(query), Lost::Core(core)) => {
                 return query.on_link_down(cx, core).map(Exchange::from);
             }
+            (Exchange::Admin(query), Lost::Partition(moved)) => {
+                return query.on_partition_moved(cx, moved).map(Exchange::from);
+            }
             (exchange, _) => exchange,
         };
         let is_lost = |partition: &PartitionId| match lost {

@@ -102,7 +102,7 @@ impl ClusterQuery {
         cx.requests.ask(1);
         cx.begin_request(peers.len());
         for (share, peer) in peers.into_iter().enumerate() {
-            if !cx.core.reaches_core(peer.core(cx)) {
+            if !peer.is_reached(cx) {
                 query.silence(share);
                 continue;
             }
@@ -160,6 +160,20 @@ impl ClusterQuery {
     ) -> Step<Box<ClusterQuery>> {
         for share in 0..self.missing.len() {
             if self.missing[share].is_some_and(|peer| peer.core(cx) == lost) {
+                self.silence(share);
+            }
+        }
+        self.continue_or_answer(cx)
+    }
+
+    /// A partition does not live any more where it was asked.
+    pub(crate) fn on_partition_moved(
+        mut self: Box<Self>,
+        cx: &mut Cx<'_>,
+        moved: PartitionId,
+    ) -> Step<Box<ClusterQuery>> {
+        for share in 0..self.missing.len() {
+            if self.missing[share] == Some(Peer::Partition(moved)) {
                 self.silence(share);
             }
         }
@@ -252,6 +266,14 @@ impl Peer {
         match self {
             Peer::Core(core) => core,
             Peer::Partition(partition) => cx.core.owner(partition),
+        }
+    }
+
+    /// Whether it can be asked: a partition that moves is on a core that is reached, and nobody is there yet.
+    fn is_reached(self, cx: &Cx<'_>) -> bool {
+        match self {
+            Peer::Core(core) => cx.core.reaches_core(core),
+            Peer::Partition(partition) => cx.core.reaches(partition),
         }
     }
 }

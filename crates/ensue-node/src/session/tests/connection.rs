@@ -497,6 +497,32 @@ fn info_and_client_list_do_without_the_silent_ones() {
 }
 
 #[test]
+fn info_does_not_wait_for_a_partition_that_moves() {
+    let mut config = config();
+    config.topology.datacenters[0].replicas = vec![vec![CoreId(0), CoreId(1)]; 4];
+    let (mut world, here) = (World::with(config), DatacenterId(0));
+    for partition in (0..4).map(PartitionId) {
+        world.sessions.placement_mut().on_leader(here, partition, CoreId(partition.0 / 2), 1);
+    }
+    // It has an owner while it is asked, and then none.
+    world.send(&["INFO ensue"]);
+    world.sessions.placement_mut().on_gone(here, PartitionId(3), CoreId(1));
+    world.sessions.on_partition_moved(world.now, PartitionId(3));
+    world.drain();
+    world.sent.retain(|envelope| {
+        !matches!(envelope.to, Address::Partition { partition, .. } if partition == PartitionId(3))
+    });
+    answer_metrics_query(&mut world, &[]);
+    let info = world.received();
+    assert!(info.contains("|ensue_silent_peers:1|"), "{info}");
+    // Nobody owns it yet, and its last core is there.
+    world.send(&["INFO ensue"]);
+    answer_metrics_query(&mut world, &[]);
+    let info = world.received();
+    assert!(info.contains("|ensue_silent_peers:1|"), "{info}");
+}
+
+#[test]
 fn info_says_the_names_of_the_datacenters() {
     let mut config = config();
     for (datacenter, name) in config.topology.datacenters.iter_mut().zip(["lisbon", "porto"]) {
