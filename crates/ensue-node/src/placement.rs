@@ -11,6 +11,8 @@ struct Leader {
     term: u64,
     /// It has said that it leads no more, and nobody else has said that it does.
     gone: bool,
+    /// It could not be reached since it said so.
+    was_away: bool,
 }
 
 /// The owners of partitions that are not where the configuration puts them.
@@ -54,7 +56,9 @@ impl Placement {
         self.leaders.get(&(datacenter, partition)).is_some_and(|leader| leader.core != core)
     }
 
-    /// A core says that it leads in this term. Says whether that is news.
+    /// A core says that it leads in this term. Says whether that is news. Terms begin anew where all replicas of a
+    /// partition were lost: one whose core was away counts no more. If it leads all the same, it says so when its link is
+    /// up.
     pub(crate) fn on_leader(
         &mut self,
         datacenter: DatacenterId,
@@ -62,13 +66,27 @@ impl Placement {
         core: CoreId,
         term: u64,
     ) -> bool {
-        let leader = Leader { core, term, gone: false };
-        let known = self.leaders.get(&(datacenter, partition));
-        let is_news = known.is_none_or(|known| known.term < term);
+        let leader = Leader { core, term, gone: false, was_away: false };
+        let known = self.leaders.get_mut(&(datacenter, partition));
+        let is_news = match known {
+            Some(known) if (known.core, known.term) == (core, term) => {
+                known.was_away = false;
+                false
+            }
+            Some(known) => known.term < term || known.was_away,
+            None => true,
+        };
         if is_news {
             self.leaders.insert((datacenter, partition), leader);
         }
         is_news
+    }
+
+    /// A core cannot be reached.
+    pub(crate) fn on_link_down(&mut self, datacenter: DatacenterId, core: CoreId) {
+        let leaders =
+            self.leaders.iter_mut().filter(|((of, _), leader)| *of == datacenter && leader.core == core);
+        leaders.for_each(|(_, leader)| leader.was_away = true);
     }
 
     /// The owner that is known leads no more.
@@ -98,6 +116,23 @@ mod tests {
             placement.leaders.values().all(|leader| !leader.gone),
             "another one than the one that has gone"
         );
+    }
+
+    #[test]
+    fn terms_may_begin_anew_when_the_last_owner_was_away() {
+        let mut placement = Placement::default();
+        let (here, first) = (DatacenterId(0), PartitionId(0));
+        placement.on_leader(here, first, CoreId(1), 9);
+        placement.on_link_down(DatacenterId(1), CoreId(1));
+        assert!(!placement.on_leader(here, first, CoreId(2), 2), "a core of another datacenter was away");
+        placement.on_link_down(here, CoreId(1));
+        assert!(!placement.has_other_owner(here, first, CoreId(1)), "it may come back");
+        assert!(placement.on_leader(here, first, CoreId(2), 2), "all of its directories were lost");
+        assert!(placement.has_other_owner(here, first, CoreId(1)));
+        assert!(placement.on_leader(here, first, CoreId(1), 9), "or not");
+        placement.on_link_down(here, CoreId(1));
+        assert!(!placement.on_leader(here, first, CoreId(1), 9), "it is back, and leads as before");
+        assert!(!placement.on_leader(here, first, CoreId(2), 2), "so that is old");
     }
 
     #[test]
