@@ -153,8 +153,12 @@ pub struct Tuning {
     pub turn_cells: usize,
     /// Columns of a row beyond which it is kept as a large one.
     pub row_columns_max: u16,
-    /// Steps of a script before it is stopped.
+    /// Steps of a script that does not pause, before it is stopped; those after which it pauses; those of one that
+    /// pauses, before it is stopped; and how long a pause is at the least.
     pub script_steps: u64,
+    pub script_steps_to_pause: u64,
+    pub script_paused_steps: u64,
+    pub script_pause_us: u64,
     /// Bytes that a core keeps of messages of other datacenters that wait for what their publishers had seen, and how
     /// long each may wait.
     pub messages_waiting_bytes: usize,
@@ -221,6 +225,9 @@ impl Default for Tuning {
             turn_cells: limits::CELLS_PER_TURN,
             row_columns_max: LARGE as u16,
             script_steps: limits::SCRIPT_STEPS_MAX,
+            script_steps_to_pause: limits::SCRIPT_STEPS_TO_PAUSE,
+            script_paused_steps: limits::SCRIPT_PAUSED_STEPS_MAX,
+            script_pause_us: 0,
             messages_waiting_bytes: limits::MESSAGES_WAITING_BYTES,
             message_waits_ms: limits::MESSAGE_WAITS_MS,
             home_wait_ms: limits::HOME_WAIT_MS,

@@ -12,6 +12,7 @@ pub mod errand;
 mod evaluate;
 mod gate;
 pub mod handlers;
+mod held;
 pub mod homes;
 pub mod host;
 pub mod input;

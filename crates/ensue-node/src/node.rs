@@ -6,9 +6,10 @@
 use crate::admission::Admission;
 use crate::config::NodeConfig;
 use crate::gate::Gate;
+use crate::held::Holding;
 use crate::partition::{Partition, Protocols};
 use crate::router;
-use crate::session::{REPLICAS_LAG_MAX, REPLICAS_MIN, SessionOutput, Sessions};
+use crate::session::{BUSY_AFTER_MS, REPLICAS_LAG_MAX, REPLICAS_MIN, SessionOutput, Sessions};
 use crate::{Input, Output, Trace};
 use ensue_protocol::Options;
 use ensue_types::{CoreId, DatacenterId, Now, PartitionId, Rule};
@@ -22,7 +23,7 @@ pub struct Node {
     config: Arc<NodeConfig>,
     protocols: Protocols,
     sessions: Sessions,
-    partitions: BTreeMap<PartitionId, Partition>,
+    partitions: BTreeMap<PartitionId, Holding>,
     /// What replicated partitions have said and may not leave yet.
     gates: BTreeMap<PartitionId, Gate>,
     /// The cores that can be told something; those of this process, too.
@@ -79,7 +80,7 @@ impl Node {
         let protocols = protocols(&config)?;
         let config = Arc::new(config);
         let owned: Vec<PartitionId> = config.own_partitions().collect();
-        let partition = |id| (id, Partition::new(id, config.clone(), protocols.clone(), now));
+        let partition = |id| (id, Holding::new(Partition::new(id, config.clone(), protocols.clone(), now)));
         let mut node = Node {
             sessions: Sessions::new(config.clone(), protocols.clone()),
             partitions: owned.into_iter().map(partition).collect(),
@@ -94,9 +95,10 @@ impl Node {
             config: config.clone(),
             protocols,
         };
-        let followers = node.followers();
+        let (followers, busy_after_ms) = (node.followers(), node.busy_after_ms());
         for partition in node.partitions.values_mut() {
             partition.keyspaces.set_followers(followers);
+            partition.keyspaces.set_busy_after_ms(busy_after_ms);
             partition.start();
         }
         node.gather();
@@ -145,12 +147,14 @@ impl Node {
             Input::Timer => {
                 self.sessions.on_timer(now);
                 self.partitions.values_mut().for_each(|partition| partition.on_timer(now));
+                self.note_busy();
+                self.forget_flushed_scripts();
             }
             Input::TurnEnd => {
                 self.turn_since_us = None;
                 self.charge(now.monotonic_us.saturating_sub(turn_since_us));
-                self.partitions.values_mut().for_each(Partition::on_turn_end);
-                let is_short = |partition: &Partition| partition.keyspaces.memory_refusal().is_some();
+                self.partitions.values_mut().for_each(Holding::on_turn_end);
+                let is_short = |partition: &Holding| partition.keyspaces.memory_refusal().is_some();
                 self.sessions.set_short_of_memory(self.partitions.values().any(is_short));
             }
             Input::Shutdown => self.shut_down(),
@@ -175,7 +179,7 @@ impl Node {
     /// Panics if a partition contradicts itself, or what sessions share. It walks every row.
     pub fn check_invariants(&self) {
         self.sessions.check_invariants();
-        self.partitions.values().for_each(Partition::check_invariants);
+        self.partitions.values().for_each(Holding::check_invariants);
     }
 
     /// The next output, oldest first; drain until empty after each input.
@@ -202,7 +206,7 @@ impl Node {
 
     /// When the next `Input::Timer` is due, in microseconds of `Now::monotonic_us`.
     pub fn next_timer(&self) -> Option<u64> {
-        let partitions = self.partitions.values().filter_map(Partition::next_timer);
+        let partitions = self.partitions.values().filter_map(Holding::next_timer);
         partitions.chain(self.sessions.next_timer()).min()
     }
 
@@ -243,11 +247,13 @@ impl Node {
         let policy = parameters.value("maxmemory-policy");
         let node_entries = usize::try_from(parameters.number("stream-node-max-entries")).unwrap_or(0);
         let (followers, is_active) = (self.followers(), self.sessions.expires_actively());
+        let busy_after_ms = self.busy_after_ms();
         for partition in self.partitions.values_mut() {
             partition.cx.set_stream_node_max_entries(node_entries);
             partition.keyspaces.share_memory(share, owned);
             partition.keyspaces.set_policy(policy);
             partition.keyspaces.set_followers(followers);
+            partition.keyspaces.set_busy_after_ms(busy_after_ms);
             partition.maintenance.expire_actively(is_active);
         }
     }
@@ -258,16 +264,43 @@ impl Node {
         (number(REPLICAS_MIN), number(REPLICAS_LAG_MAX))
     }
 
+    fn busy_after_ms(&self) -> u64 {
+        u64::try_from(self.sessions.parameters().number(BUSY_AFTER_MS)).unwrap_or(0)
+    }
+
+    /// If scripts run for long in all partitions of the datacenter, and all are here, sessions refuse what they would
+    /// answer themselves, too: as a server of Redis does, which has one partition.
+    fn note_busy(&mut self) {
+        let has_all = self.partitions.len() == usize::from(self.config.topology.partitions);
+        let mut refusals =
+            self.partitions.values().map(|partition| partition.keyspaces.busy_refusal(self.now));
+        let words = if has_all { refusals.try_fold(None, |_, words| words.map(Some)) } else { None };
+        self.sessions.set_busy(words.flatten());
+    }
+
     /// Nobody but the partition itself has anything to say after that.
     fn deliver(&mut self, now: Now, id: PartitionId, envelope: Envelope) {
         let Some(partition) = self.partitions.get_mut(&id) else { return };
         partition.on_message(now, envelope);
-        if partition.keyspaces.take_scripts_flushed() {
-            self.sessions.forget_scripts();
-        }
+        let is_flushed = partition.keyspaces.take_scripts_flushed();
         let mut released = Vec::new();
         gather_from(id, partition, &mut self.outputs, &mut released);
         self.release(released);
+        if is_flushed {
+            self.sessions.forget_scripts();
+        }
+        if self.sessions.is_busy() {
+            self.note_busy();
+        }
+    }
+
+    /// Scripts may have been flushed by what was held back.
+    fn forget_flushed_scripts(&mut self) {
+        let flushed =
+            self.partitions.values_mut().filter_map(|one| one.keyspaces.take_scripts_flushed().then_some(()));
+        if flushed.count() > 0 {
+            self.sessions.forget_scripts();
+        }
     }
 
     /// What partitions say goes its way, once it may.
@@ -334,7 +367,7 @@ impl Node {
         self.outputs.push_back(Output::Trace(Trace::Refused { what }));
         if let Address::Partition { partition, .. } = envelope.to {
             if let Some(partition) = self.partitions.get_mut(&partition) {
-                partition.peers.count_refused(&partition.cx, envelope.from.datacenter());
+                partition.count_refused(envelope.from.datacenter());
             }
         }
     }
@@ -388,8 +421,9 @@ impl Node {
         config.boot = term as u32;
         config.identity_seed ^= u128::from(term) << 32;
         let mut partition = Partition::new(id, Arc::new(config), self.protocols.clone(), now);
+        partition.keyspaces.set_busy_after_ms(self.busy_after_ms());
         partition.start();
-        self.partitions.insert(id, partition);
+        self.partitions.insert(id, Holding::new(partition));
         self.gates.insert(id, Gate::default());
         let own = CoreName { datacenter: self.config.topology.datacenter, core: self.config.core };
         self.on_owner(now, own, id, term);
@@ -447,13 +481,13 @@ impl Node {
 
     fn shut_down(&mut self) {
         self.sessions.on_shutdown();
-        self.partitions.values_mut().for_each(Partition::shut_down);
+        self.partitions.values_mut().for_each(Holding::shut_down);
         self.stopping = true;
     }
 
     /// No partition waits for its disk any more.
     fn finish_stopping(&mut self) {
-        let closed = || self.partitions.values().all(Partition::is_closed);
+        let closed = || self.partitions.values().all(|partition| partition.is_closed());
         if self.stopping && !self.stopped && closed() {
             self.stopped = true;
             self.outputs.push_back(Output::Stopped);
@@ -464,7 +498,7 @@ impl Node {
 /// Collects what a partition has said: what may leave is handed out.
 fn gather_from(
     id: PartitionId,
-    partition: &mut Partition,
+    partition: &mut Holding,
     outputs: &mut VecDeque<Output>,
     released: &mut Vec<(PartitionId, Envelope)>,
 ) {

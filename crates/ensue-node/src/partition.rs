@@ -108,7 +108,7 @@ impl Partition {
         }
     }
 
-    fn metrics(&mut self) -> Vec<(String, i64)> {
+    pub(crate) fn metrics(&mut self) -> Vec<(String, i64)> {
         let (is_serving, written) = (matches!(self.stage, Stage::Serving), self.durability.counts());
         let Partition { cx, others, keyspaces, reads, transactions, maintenance, peers, .. } = self;
         Metrics { cx, others, keyspaces, reads, transactions, maintenance, peers, written }.all(is_serving)
@@ -176,6 +176,9 @@ impl Partition {
 
     /// Takes one message as a partition that has its log.
     fn take(&mut self, mut envelope: Envelope) {
+        if self.keyspaces.is_in_script() {
+            return self.peers.buffered.put_back(envelope);
+        }
         if self.others.is_from_the_dead(&mut self.cx, &envelope) {
             return;
         }
@@ -536,7 +539,7 @@ impl Partition {
             return;
         }
         self.executor().time_out_blocked();
-        if !self.durability.take_timer_due(now.monotonic_us) {
+        if self.keyspaces.is_in_script() || !self.durability.take_timer_due(now.monotonic_us) {
             return; // The rest has its own, slower time.
         }
         self.durability.retry_for_room(&mut self.cx);
@@ -569,9 +572,9 @@ impl Partition {
         );
     }
 
-    /// The partition cannot go on: it says why, and answers with an error from now on. Nothing that rested on
-    /// unwritten records leaves (trap 55).
+    /// It cannot go on, and says why from now on. Nothing that rested on unwritten records leaves (trap 55).
     fn stop(&mut self, reason: String) {
+        self.executor().stop_scripts();
         let held = self.cx.outbox.clear();
         self.cx.disk_ops.clear();
         self.cx.trace(Trace::PartitionStopped { partition: self.cx.id, reason: reason.clone() });
@@ -620,8 +623,7 @@ impl Partition {
 
     /// Begins to read the disk.
     pub fn start(&mut self) {
-        let reading = Reading::new(&self.cx, &self.others);
-        self.enter(Stage::Reading(Some(Box::new(reading))));
+        self.enter(Stage::Reading(Some(Box::new(Reading::new(&self.cx, &self.others)))));
         self.read_on();
     }
 
@@ -748,7 +750,7 @@ impl Partition {
     }
 
     /// Begins to serve, or to refuse: what came early is taken now.
-    fn deliver_buffered(&mut self) {
+    pub(crate) fn deliver_buffered(&mut self) {
         for envelope in self.peers.buffered.take_all() {
             self.on_message(self.cx.now, envelope);
         }
@@ -771,8 +773,8 @@ impl Partition {
     ///
     /// The first does not wait for the second: a replicated transaction may wait for a part that its origin lost and
     /// executes again only when it has caught up itself, with us.
-    fn finish_catching_up(&mut self) {
-        if !matches!(self.stage, Stage::Serving) {
+    pub(crate) fn finish_catching_up(&mut self) {
+        if !matches!(self.stage, Stage::Serving) || self.keyspaces.is_in_script() {
             return;
         }
         if !self.others.is_catching_up() || self.others.awaits_words() {

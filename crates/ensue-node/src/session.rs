@@ -76,7 +76,7 @@ use home_requests::Reconnected;
 use home_serving::{Running, Taken};
 use parameters::Parameters;
 pub use parameters::read_parameter;
-pub(crate) use parameters::{REPLICAS_LAG_MAX, REPLICAS_MIN};
+pub(crate) use parameters::{BUSY_AFTER_MS, REPLICAS_LAG_MAX, REPLICAS_MIN};
 use pubsub::deliveries::{Deliveries, Published};
 use std::sync::Arc;
 use step::Step;
@@ -342,6 +342,15 @@ impl Sessions {
     /// Records of operators' commands could not be written.
     pub(crate) fn on_audit_lost(&mut self, records: u64) {
         self.core.audit_lost += records;
+    }
+
+    /// Every partition of the datacenter runs a script for long: commands are refused with these words.
+    pub(crate) fn set_busy(&mut self, words: Option<&'static str>) {
+        self.core.set_busy(words);
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.core.busy().is_some()
     }
 
     /// A core of this datacenter can be asked from now on.
@@ -612,6 +621,7 @@ fn answered_request(message: &Message) -> Option<RequestId> {
         | Message::ContextFetched { request, .. }
         | Message::ContextMerged { request }
         | Message::MetricsAnswer { request, .. }
+        | Message::Runs { request }
         | Message::CoreAnswer { request, .. } => Some(*request),
         _ => None,
     }

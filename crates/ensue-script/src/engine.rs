@@ -2,8 +2,10 @@
 //!
 //! A compiled script, keys, arguments and whoever carries out its commands arrive; an outcome leaves. Between two runs
 //! nothing is left but compiled texts: libraries and globals are frozen, settings are those of the start, and chance
-//! begins where the caller says. A run that is stopped by
-//! its budget stays stopped, whatever catches errors in it.
+//! begins where the caller says. A run that is stopped by its budget stays stopped, whatever catches errors in it.
+//!
+//! A run is a coroutine of the interpreter. Where its budget says that it pauses, the interpreter yields out of it, and
+//! the caller resumes it, or drops it. One run at a time is under way.
 
 mod bits;
 mod budget;
@@ -18,10 +20,14 @@ mod random;
 use crate::libraries::Function;
 use crate::scripts::{Call, Called, Calls, Invocation, Outcome, Run, Script};
 use crate::sha1::Sha1;
+pub use budget::Steps;
 use budget::{Budget, Stop};
 use bytes::Bytes;
 use ensue_types::Reply;
-use mlua::{ChunkMode, Compiler, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
+use mlua::{
+    ChunkMode, Compiler, FromLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Thread, ThreadStatus,
+    Value, VmState,
+};
 use random::Random;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -48,8 +54,25 @@ pub struct Engine {
     run: mlua::Function,
     /// Of the prelude: the globals of a library while it registers its functions.
     load_globals: Table,
+    /// Of the prelude: names who carries out commands from now on.
+    set_call: mlua::Function,
     compiled: BTreeMap<Sha1, mlua::Function>,
+    under_way: Option<UnderWay>,
 }
+
+/// A run that has begun and not ended.
+struct UnderWay {
+    thread: Thread,
+    /// What the coroutine is called with.
+    arguments: Option<Arguments>,
+    sha: Sha1,
+    /// The function of a library.
+    function: Option<String>,
+    read_only: bool,
+    steps: Steps,
+}
+
+type Arguments = (mlua::Function, Option<String>, Table, Table);
 
 impl Engine {
     pub fn new(memory_bytes_max: usize) -> Engine {
@@ -67,17 +90,29 @@ impl Engine {
         libraries::register(&lua, &natives, (&budget, &random, &resp3))?;
         libraries::register_settings(&lua, &natives, &json)?;
         let prelude = lua.load(PRELUDE).set_name("=script").set_mode(ChunkMode::Text).into_function()?;
-        let (run, load_globals): (mlua::Function, Table) = prelude.call(natives)?;
+        let (run, load_globals, set_call): (mlua::Function, Table, mlua::Function) = prelude.call(natives)?;
         globals.set_readonly(true);
         globals.set_safeenv(true);
         lua.set_memory_limit(memory_bytes_max)?;
         let watched = budget.clone();
         lua.set_interrupt(move |lua| {
             watched.on_interrupt(lua.used_memory())?;
-            Ok(VmState::Continue)
+            Ok(if watched.is_to_pause() { VmState::Yield } else { VmState::Continue })
         });
-        let compiled = BTreeMap::new();
-        Ok(Engine { lua, budget, random, resp3, json, globals, run, load_globals, compiled })
+        let (compiled, under_way) = (BTreeMap::new(), None);
+        Ok(Engine {
+            lua,
+            budget,
+            random,
+            resp3,
+            json,
+            globals,
+            run,
+            load_globals,
+            set_call,
+            compiled,
+            under_way,
+        })
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -108,11 +143,11 @@ impl Engine {
     /// The functions that a library registers, by name, or what is wrong with it.
     pub fn functions(&mut self, script: &Script, steps_max: u64) -> Result<Vec<Function>, Reply> {
         self.compile_as(script, "function")?;
-        self.budget.begin(steps_max, self.lua.used_memory());
+        self.budget.begin(Steps::unbroken(steps_max), self.lua.used_memory());
         self.random.begin(0);
         let result = self.registered(script);
         let stopped = self.budget.stopped();
-        self.budget.begin(u64::MAX, 0);
+        self.budget.begin(Steps::unbroken(u64::MAX), 0);
         let failed = |words: &str| {
             let words = format!("ERR Error registering functions: {words}");
             Reply::Error(one_line(words.as_bytes()))
@@ -133,7 +168,7 @@ impl Engine {
         let chunk = self.lua.load(without_first_line(&script.text)).set_name(CHUNK).set_mode(ChunkMode::Text);
         let function = chunk.set_environment(self.load_globals.clone()).into_function()?;
         let (ended, value, _): (bool, Value, Option<i64>) =
-            self.run.call((Value::Nil, function, "", Value::Nil, Value::Nil))?;
+            self.run.call((function, "", Value::Nil, Value::Nil))?;
         let made = match (ended, value) {
             (true, Value::Table(made)) => made,
             (_, Value::String(words)) => {
@@ -155,42 +190,47 @@ impl Engine {
         Ok(Ok(functions))
     }
 
-    pub fn run(
+    /// Runs a script until it ends or pauses.
+    pub fn start(
         &mut self,
         script: &Script,
         with: Invocation<'_>,
-        steps_max: u64,
+        steps: Steps,
         calls: &mut dyn Calls,
-    ) -> Run {
+    ) -> Option<Run> {
         if let Err(reply) = self.compile(script) {
-            return Run { outcome: Outcome::Ended(reply), steps: 0 };
+            return Some(Run { outcome: Outcome::Ended(reply), steps: 0 });
         }
-        self.budget.begin(steps_max, self.lua.used_memory());
+        self.budget.begin(steps, self.lua.used_memory());
         self.random.begin(with.seed);
         self.json.begin();
         self.resp3.store(false, Ordering::Relaxed);
-        let result = self.evaluate(script, with, calls);
-        let steps = self.budget.spent(steps_max);
-        let outcome = match (self.budget.stopped(), result) {
-            (Some(stop), _) => Outcome::Stopped(stop.reply()),
-            (None, Ok(reply)) => Outcome::Ended(reply),
-            (None, Err(mlua::Error::MemoryError(_))) => Outcome::Stopped(Stop::Memory.reply()),
-            (None, Err(error)) => {
-                let words = format!("ERR {error} script: {}, on {CHUNK}.", script.sha);
-                Outcome::Ended(Reply::Error(one_line(words.as_bytes())))
-            }
-        };
-        // What is done beside scripts is bounded by itself.
-        self.budget.begin(u64::MAX, 0);
-        if self.lua.used_memory() > GARBAGE_BYTES_MAX {
-            // A collection that fails leaves garbage, which the next one finds.
-            let _ = self.lua.gc_collect();
+        match self.begin(script, with, steps) {
+            Ok(under_way) => self.go_on(under_way, calls),
+            Err(error) => Some(self.ended(&script.sha, steps, Err(error))),
         }
-        Run { outcome, steps }
     }
 
-    fn evaluate(&self, script: &Script, with: Invocation<'_>, calls: &mut dyn Calls) -> mlua::Result<Reply> {
-        let (lua, budget) = (&self.lua, &*self.budget);
+    /// The run goes on until it ends or pauses again; nothing if none is under way.
+    pub fn resume(&mut self, calls: &mut dyn Calls) -> Option<Run> {
+        let under_way = self.under_way.take()?;
+        self.go_on(under_way, calls)
+    }
+
+    /// Whether a run is under way.
+    pub fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
+    }
+
+    /// The run that is under way ends where it stands; the steps that it took.
+    pub fn abandon(&mut self) -> u64 {
+        let Some(UnderWay { steps, .. }) = self.under_way.take() else { return 0 };
+        let spent = self.budget.spent(steps.all);
+        self.tidy_up();
+        spent
+    }
+
+    fn begin(&self, script: &Script, with: Invocation<'_>, steps: Steps) -> mlua::Result<UnderWay> {
         let function = self.compiled.get(&script.sha).expect("compiled by the caller").clone();
         let (keys, args) = (self.table(with.keys)?, self.table(with.args)?);
         if with.function.is_none() {
@@ -200,10 +240,60 @@ impl Engine {
             self.globals.set_readonly(true);
             named?;
         }
-        let read_only = with.read_only || script.read_only;
+        let name = with.function.map(str::to_owned);
+        Ok(UnderWay {
+            thread: self.lua.create_thread(self.run.clone())?,
+            arguments: Some((function, name.clone(), keys, args)),
+            sha: script.sha,
+            function: name,
+            read_only: with.read_only || script.read_only,
+            steps,
+        })
+    }
+
+    fn go_on(&mut self, mut under_way: UnderWay, calls: &mut dyn Calls) -> Option<Run> {
+        let result = self.evaluate(&mut under_way, calls);
+        if matches!(result, Ok(None)) && self.budget.stopped().is_none() {
+            self.under_way = Some(under_way);
+            return None;
+        }
+        let result = result.map(|reply| reply.unwrap_or(Reply::Nil));
+        Some(self.ended(&under_way.sha, under_way.steps, result))
+    }
+
+    fn ended(&mut self, sha: &Sha1, steps: Steps, result: mlua::Result<Reply>) -> Run {
+        let spent = self.budget.spent(steps.all);
+        let outcome = match (self.budget.stopped(), result) {
+            (Some(stop), _) => Outcome::Stopped(stop.reply()),
+            (None, Ok(reply)) => Outcome::Ended(reply),
+            (None, Err(mlua::Error::MemoryError(_))) => Outcome::Stopped(Stop::Memory.reply()),
+            (None, Err(error)) => {
+                let words = format!("ERR {error} script: {sha}, on {CHUNK}.");
+                Outcome::Ended(Reply::Error(one_line(words.as_bytes())))
+            }
+        };
+        self.tidy_up();
+        Run { outcome, steps: spent }
+    }
+
+    fn tidy_up(&mut self) {
+        // What is done beside scripts is bounded by itself.
+        self.budget.begin(Steps::unbroken(u64::MAX), 0);
+        if self.lua.used_memory() > GARBAGE_BYTES_MAX {
+            // A collection that fails leaves garbage, which the next one finds.
+            let _ = self.lua.gc_collect();
+        }
+    }
+
+    /// What the script answers, unless it pauses before.
+    fn evaluate(&self, under_way: &mut UnderWay, calls: &mut dyn Calls) -> mlua::Result<Option<Reply>> {
+        let (lua, budget) = (&self.lua, &*self.budget);
+        let read_only = under_way.read_only;
         let is_resp3 = || self.resp3.load(Ordering::Relaxed);
-        let (ended, value, line): (bool, Value, Option<i64>) = lua.scope(|scope| {
+        let values: MultiValue = lua.scope(|scope| {
             let call = scope.create_function_mut(|lua, mut values: MultiValue| {
+                // The table that is called comes first.
+                values.pop_front();
                 let asks = values.pop_front() == Some(Value::Boolean(true));
                 let args = match convert::arguments(values) {
                     Ok(args) => args,
@@ -220,22 +310,35 @@ impl Engine {
                     Called::Stop(reply) => Err(budget.stop(Stop::Told(reply))),
                 }
             })?;
-            self.run.call((call, function, with.function, keys, args))
+            self.set_call.call::<()>(call)?;
+            budget.go_on(lua.used_memory());
+            match under_way.arguments.take() {
+                Some(arguments) => under_way.thread.resume(arguments),
+                None => under_way.thread.resume(()),
+            }
         })?;
-        if ended {
-            return convert::from_lua(budget, value, is_resp3());
+        if under_way.thread.status() == ThreadStatus::Resumable {
+            return Ok(None);
         }
-        let words = match &value {
+        let (ended, value, line): (bool, Value, Option<i64>) = FromLuaMulti::from_lua_multi(values, lua)?;
+        if ended {
+            return convert::from_lua(budget, value, is_resp3()).map(Some);
+        }
+        self.failed(under_way, &value, line).map(Some)
+    }
+
+    fn failed(&self, under_way: &UnderWay, value: &Value, line: Option<i64>) -> mlua::Result<Reply> {
+        let words = match value {
             Value::String(words) => words.as_bytes().to_vec(),
             _ => b"ERR unknown error".to_vec(),
         };
         if words.ends_with(b"not enough memory") {
-            return Err(budget.stop(Stop::Memory));
+            return Err(self.budget.stop(Stop::Memory));
         }
         let mut words = one_line(&words).into_owned();
-        let (name, chunk) = match with.function {
-            Some(name) => (name, "@user_function"),
-            None => (script.sha.as_str(), CHUNK),
+        let (name, chunk) = match &under_way.function {
+            Some(name) => (name.as_str(), "@user_function"),
+            None => (under_way.sha.as_str(), CHUNK),
         };
         match line {
             Some(line) => words += &format!(" script: {name}, on {chunk}:{line}."),

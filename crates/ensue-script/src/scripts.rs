@@ -3,7 +3,7 @@
 //! Their number and their total length are bounded: the oldest are dropped first, and a client that names a dropped one
 //! sends its text again. Compiled code is a cache and no state: a copy has the same texts and compiles them again.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Steps};
 use crate::libraries::{self, Libraries, Library};
 use crate::sha1::Sha1;
 use bytes::Bytes;
@@ -52,8 +52,13 @@ pub struct Limits {
     pub text_bytes_max: usize,
     /// Bytes of everything that scripts hold while they run, what is compiled of them included.
     pub memory_bytes_max: usize,
-    /// Steps of one run: a turn of a loop or a call is one, and what takes long is more.
+    /// Steps of a run that does not pause: a turn of a loop or a call is one, and what takes long is more. Of one that
+    /// does, those between two pauses, where it cannot pause.
     pub steps_max: u64,
+    /// Steps of a run that pauses, all together.
+    pub paused_steps_max: u64,
+    /// After so many steps it pauses.
+    pub steps_to_pause: u64,
 }
 
 /// What a script is run with.
@@ -217,10 +222,36 @@ impl Scripts {
         });
     }
 
-    /// Runs a script; it calls for as many commands as it likes.
+    /// Runs a script to its end; it calls for as many commands as it likes.
     pub fn run(&mut self, script: &Script, invocation: Invocation<'_>, calls: &mut dyn Calls) -> Run {
-        let steps_max = self.limits.steps_max;
-        self.engine().run(script, invocation, steps_max, calls)
+        let steps = Steps::unbroken(self.limits.steps_max);
+        let run = self.engine().start(script, invocation, steps, calls);
+        run.expect("it has no steps after which it pauses")
+    }
+
+    /// Runs a script until it ends, or pauses: then it is under way, and no other script may be run before its end.
+    pub fn start(
+        &mut self,
+        script: &Script,
+        invocation: Invocation<'_>,
+        calls: &mut dyn Calls,
+    ) -> Option<Run> {
+        let Limits { steps_max, paused_steps_max, steps_to_pause, .. } = self.limits;
+        let steps = Steps { all: paused_steps_max, unbroken: steps_max, stretch: steps_to_pause };
+        self.engine().start(script, invocation, steps, calls)
+    }
+
+    /// The script that is under way goes on until it ends or pauses again. A copy of what ran it cannot go on.
+    pub fn resume(&mut self, calls: &mut dyn Calls) -> Option<Run> {
+        match self.engine().is_under_way() {
+            true => self.engine().resume(calls),
+            false => Some(Run { outcome: Outcome::Stopped(COPIED), steps: 0 }),
+        }
+    }
+
+    /// The script that is under way is stopped, and has this answer.
+    pub fn stop(&mut self, reply: Reply) -> Run {
+        Run { steps: self.engine().abandon(), outcome: Outcome::Stopped(reply) }
     }
 
     fn engine(&mut self) -> &mut Engine {
@@ -286,6 +317,8 @@ fn said(text: &[u8]) -> Result<Said, Reply> {
     }
     Ok(Said { read_only: all.contains(&"no-writes"), growth: Growth::of(all.into_iter()) })
 }
+
+const COPIED: Reply = Reply::error("SCRIPTSTOPPED the script was stopped in a copy, and has changed nothing");
 
 impl Clone for Scripts {
     fn clone(&self) -> Scripts {

@@ -1,6 +1,7 @@
 //! Scripts as a whole: what Redis was seen to answer, what scripts may reach, and what stops them.
 
 mod hostile;
+mod pauses;
 mod recorded;
 mod store;
 
@@ -10,7 +11,14 @@ use ensue_types::Reply;
 use store::Store;
 
 fn limits() -> Limits {
-    Limits { scripts_max: 500, text_bytes_max: 1 << 20, memory_bytes_max: 64 << 20, steps_max: 10_000_000 }
+    Limits {
+        scripts_max: 500,
+        text_bytes_max: 1 << 20,
+        memory_bytes_max: 64 << 20,
+        steps_max: 10_000_000,
+        paused_steps_max: 50_000_000,
+        steps_to_pause: 100_000,
+    }
 }
 
 /// Runs a text with one key and one argument against a store.

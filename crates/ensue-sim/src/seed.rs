@@ -56,13 +56,7 @@ impl Options {
             handlers: folded::handlers(),
             homes: Vec::new(),
             append_fsync,
-            tuning: draw_rows(
-                &mut Random::stream(seed, "rows"),
-                draw_turns(
-                    &mut Random::stream(seed, "turns of sessions"),
-                    draw_tuning(&mut Random::stream(seed, "tuning")),
-                ),
-            ),
+            tuning: draw_all_tuning(seed),
             links: draw_links(&mut Random::stream(seed, "links"), shape),
             disk: draw_disk(random),
             clock: ClockOptions {
@@ -285,6 +279,23 @@ fn draw_shape(random: &mut Random) -> Shape {
 
 /// Enough for every script of the workload that ends, and little for those that do not.
 const SCRIPT_STEPS: u64 = 2_000;
+
+fn draw_all_tuning(seed: u64) -> Tuning {
+    let tuning = draw_tuning(&mut Random::stream(seed, "tuning"));
+    let tuning = draw_turns(&mut Random::stream(seed, "turns of sessions"), tuning);
+    let tuning = draw_rows(&mut Random::stream(seed, "rows"), tuning);
+    draw_pauses(&mut Random::stream(seed, "pauses of scripts"), tuning)
+}
+
+/// A share of the worlds has scripts that pause, some of them after each command. All pauses of one together are short:
+/// its partition says nothing meanwhile, and nobody may take it for a link that is down.
+fn draw_pauses(random: &mut Random, tuning: Tuning) -> Tuning {
+    if !random.chance(600) {
+        return tuning;
+    }
+    let (script_steps_to_pause, script_pause_us) = (random.skewed(20, 400), random.skewed(1, 100));
+    Tuning { script_steps_to_pause, script_pause_us, script_paused_steps: SCRIPT_STEPS, ..tuning }
+}
 
 /// A share of the worlds has turns so short that most pipelines take several.
 fn draw_turns(random: &mut Random, tuning: Tuning) -> Tuning {

@@ -50,8 +50,14 @@ pub const SCRIPT_TEXTS_BYTES_MAX: usize = 16 << 20;
 pub const SCRIPT_BYTES_MAX: usize = 1 << 20;
 /// Bytes that the scripts of a partition hold while one runs: several of the longest values, and what is made of them.
 pub const SCRIPT_MEMORY_BYTES_MAX: usize = 256 << 20;
-/// Steps of a script before it is stopped: some tenths of a second in which its core does nothing else.
+/// Steps of a script that cannot pause, or of one where it cannot, before it is stopped: some tenths of a second in
+/// which its core does nothing else.
 pub const SCRIPT_STEPS_MAX: u64 = 5_000_000;
+/// Steps after which a script pauses, and its core does what else there is: some hundredths of a second.
+pub const SCRIPT_STEPS_TO_PAUSE: u64 = 250_000;
+/// Steps of a script that pauses, before it is stopped: about a minute in which its partition does nothing else. One
+/// that has written cannot be killed.
+pub const SCRIPT_PAUSED_STEPS_MAX: u64 = 2_500_000_000;
 /// Steps of one call of a Lua handler of conflicts: some hundredths of a second, while a write is merged.
 pub const HANDLER_STEPS_MAX: u64 = 2_000_000;
 /// Bytes that one call allocates, nothing of which is collected before it has ended.

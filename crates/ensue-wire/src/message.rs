@@ -182,6 +182,10 @@ pub enum Message {
         all: bool,
         denied: Vec<Args>,
     },
+    /// The script of this request runs, and its session is to wait for longer.
+    Runs {
+        request: RequestId,
+    },
     /// A question to all sessions of a core (`CLIENT LIST`, connection counts).
     CoreQuery {
         request: RequestId,

@@ -43,7 +43,7 @@ pub(crate) struct Cx {
     pub(in crate::partition) datacenter: DatacenterId,
     pub(in crate::partition) config: Arc<NodeConfig>,
     pub(in crate::partition) protocols: Protocols,
-    pub(in crate::partition) now: Now,
+    pub(crate) now: Now,
     pub(in crate::partition) clock: HybridClock,
     pub(in crate::partition) incarnation: Incarnation,
     /// The end of this partition's own stream.
@@ -101,6 +101,11 @@ impl Cx {
         self.stream_node_max_entries
     }
 
+    /// How many partitions there are.
+    pub(crate) fn partitions(&self) -> u16 {
+        self.config.topology.partitions
+    }
+
     pub(crate) fn trace(&mut self, trace: Trace) {
         self.traces.push_back(trace);
     }
@@ -140,6 +145,11 @@ impl Cx {
     /// Sends what rests on nothing that was logged, and shows no time: what a partition says that has stopped.
     pub(super) fn send_refusal(&mut self, to: Address, message: Message) {
         self.outbox.send(0, Envelope { from: self.address(), to, time: LogicalTime::ZERO, message });
+    }
+
+    /// The same, before everything that waits for the log: what a partition says whose log waits for a script.
+    pub(crate) fn send_ahead(&mut self, to: Address, message: Message) {
+        self.outbox.send_ahead(Envelope { from: self.address(), to, time: LogicalTime::ZERO, message });
     }
 
     pub(crate) fn protocol(&self, keyspace: KeyspaceId) -> &dyn Protocol {

@@ -4,6 +4,7 @@ pub(in crate::partition) mod catch_up;
 pub(in crate::partition) mod execute;
 pub(in crate::partition) mod pops;
 pub(in crate::partition) mod reads;
+pub(in crate::partition) mod scripts;
 pub(in crate::partition) mod transactions;
 
 use crate::partition::cx::Cx;
@@ -102,7 +103,7 @@ impl Executor<'_> {
 
     /// Executes what has become ready, until nothing is, and offers what there is to pop.
     pub(crate) fn settle(&mut self) {
-        while let Some((at, work)) = self.keyspaces.order.pop_ready() {
+        while let Some((at, work)) = self.next_ready() {
             match work {
                 Work::Commands(execution) => self.resume_execution(*execution, at),
                 Work::LocalPart(transaction) => {
@@ -116,9 +117,17 @@ impl Executor<'_> {
         self.tell_changes();
     }
 
+    /// Nothing is ready while a script has paused.
+    fn next_ready(&mut self) -> Option<(LogicalTime, Work)> {
+        if self.keyspaces.is_in_script() {
+            return None;
+        }
+        self.keyspaces.order.pop_ready()
+    }
+
     /// Tells those who want to know what has been written.
     pub(crate) fn tell_changes(&mut self) {
-        if !self.reads.changes.is_wanted() {
+        if !self.reads.changes.is_wanted() || self.keyspaces.is_in_script() {
             return;
         }
         for (keyspace, written) in self.keyspaces.take_all_written() {

@@ -11,6 +11,7 @@ pub(in crate::partition) mod execute;
 pub(in crate::partition) mod failed;
 pub(in crate::partition) mod functions;
 pub(in crate::partition) mod metrics;
+pub(in crate::partition) mod paused;
 pub(in crate::partition) mod replay;
 pub(in crate::partition) mod scripts;
 pub(in crate::partition) mod snapshot;
@@ -33,6 +34,7 @@ use contexts::Contexts;
 use ensue_script::Scripts;
 use ensue_store::keyspace::{Keyspace, Written};
 use ensue_types::{KeyspaceId, PartitionId, Stamp, limits};
+use paused::{BUSY_AFTER_MS, PausedScript};
 use snapshot::ReadCounts;
 use std::sync::Arc;
 use times::ForgettingPass;
@@ -57,6 +59,10 @@ pub(crate) struct Keyspaces {
     /// What scripts call is told to cores, which is noted in `called`.
     tells_calls: bool,
     called: ScriptCalls,
+    /// A script that has paused: nothing else of this partition happens until it ends.
+    paused: Option<Box<PausedScript>>,
+    /// After so many milliseconds of a script commands are refused; 0 is never.
+    busy_after_ms: u64,
     /// Of each keyspace, the locations that have not been looked at since the floor last rose.
     unfolded: Vec<usize>,
     /// Of each keyspace, how far it has been forgotten what settled values carry.
@@ -103,11 +109,13 @@ impl Keyspaces {
             conflict_log: Default::default(),
             contexts: Default::default(),
             counts: ReadCounts::default(),
-            scripts: Scripts::new(scripts::limits_of(config.tuning.script_steps)),
+            scripts: Scripts::new(scripts::limits_of(&config.tuning)),
             scripts_flushed: false,
             scripts_run: 0,
             tells_calls: false,
             called: ScriptCalls::default(),
+            paused: None,
+            busy_after_ms: BUSY_AFTER_MS,
             unfolded: vec![0; usize::from(limits::KEYSPACES)],
             forgetting: vec![ForgettingPass::default(); usize::from(limits::KEYSPACES)],
             accesses: Accesses::of_policy(Policy::named(&config.maxmemory_policy)),

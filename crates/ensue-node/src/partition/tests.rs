@@ -15,6 +15,7 @@ mod copies;
 mod evictions;
 mod expiries;
 mod forgetting;
+mod held;
 mod homes;
 mod identity;
 mod issued;

@@ -91,6 +91,8 @@ pub(super) struct CoreState {
     pub(super) memory: Memory,
     /// A partition of this core refuses what may make data grow.
     is_short_of_memory: bool,
+    /// Every partition of the datacenter runs a script for long: what commands are refused with.
+    busy: Option<&'static str>,
     pub(super) cpu: CpuReport,
     /// The node is shutting down: no further command is begun.
     stopping: bool,
@@ -284,6 +286,7 @@ impl CoreState {
             link_reports: BTreeMap::new(),
             memory: Memory::default(),
             is_short_of_memory: false,
+            busy: None,
             cpu: CpuReport::default(),
             stopping: false,
         }
@@ -580,6 +583,14 @@ impl CoreState {
 
     pub(super) fn set_short_of_memory(&mut self, is_short: bool) {
         self.is_short_of_memory = is_short;
+    }
+
+    pub(super) fn busy(&self) -> Option<&'static str> {
+        self.busy
+    }
+
+    pub(super) fn set_busy(&mut self, words: Option<&'static str>) {
+        self.busy = words;
     }
 
     pub(super) fn is_stopping(&self) -> bool {

@@ -60,7 +60,7 @@ static PARAMETERS: [Parameter; 57] = [
     parameter("acllog-max-len", COUNT, "128"),
     parameter("activedefrag", Kind::Word(&["no"]), "no"),
     parameter("aof-use-rdb-preamble", Kind::Switch, "yes"),
-    renamed("busy-reply-threshold", "lua-time-limit", COUNT, "5000"),
+    renamed(BUSY_AFTER_MS, "lua-time-limit", COUNT, "5000"),
     parameter("client-query-buffer-limit", Kind::Memory, "1073741824"),
     parameter("dynamic-hz", Kind::Switch, "yes"),
     renamed("hash-max-listpack-entries", "hash-max-ziplist-entries", COUNT, "128"),
@@ -119,6 +119,8 @@ static PARAMETERS: [Parameter; 57] = [
     parameter("lua-enable-deprecated-api", Kind::Switch, "no"),
 ];
 
+/// After so many milliseconds of a script commands are refused.
+pub(crate) const BUSY_AFTER_MS: &str = "busy-reply-threshold";
 /// How many other datacenters must have what was written here before the last so many seconds, for writes to be taken.
 pub(crate) const REPLICAS_MIN: &str = "min-replicas-to-write";
 pub(crate) const REPLICAS_LAG_MAX: &str = "min-replicas-max-lag";

@@ -56,6 +56,10 @@ pub(crate) fn on_command(cx: &mut Cx<'_>, spec: &'static CommandSpec, args: Args
     if !plan.writes() {
         return read(cx, plan);
     }
+    // A script has one owner, and may pause there: it is no transaction.
+    if spec.route == Route::Script && plan.parts().len() == 1 {
+        return Step::InParallel(plan);
+    }
     // Of writes to several keys only those that say nothing of the keys together may be several writes.
     let apart = spec.route != Route::Split(Combine::AllOk);
     write::write(cx, plan, spec.name, apart)

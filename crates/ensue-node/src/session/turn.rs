@@ -118,6 +118,9 @@ impl<'a> Turn<'a> {
             return;
         }
         let Some(share) = self.cx.requests.share(sequence) else { return };
+        if let Message::Runs { .. } = message {
+            return self.cx.go_on_until_timeout();
+        }
         self.cx.contexts.observe(time);
         let (cx, session) = (&mut self.cx, &mut *self.session);
         match (std::mem::take(&mut session.exchange), message) {
@@ -283,7 +286,7 @@ impl Turn<'_> {
                 let step = TokenMerge::of_awaited(&mut self.cx, keyspace, waits);
                 return self.follow(step);
             }
-            let alone = in_multi || session.restricted;
+            let alone = in_multi || session.restricted || self.cx.core.busy().is_some();
             let user = session.client.user().filter(|user| !user.allows_all());
             let run = if alone { None } else { Run::find(&self.cx, &session.queue, user) };
             if let Some(run) = run {
@@ -372,8 +375,8 @@ impl Turn<'_> {
             self.cx.core.counters.on_rejected(spec);
             return self.reply(&NOAUTH);
         }
-        if self.cx.core.is_stopping() {
-            return self.reply(&STOPPING);
+        if held::is_refused(self, spec, &args) {
+            return;
         }
         if self.session.multi.is_some() {
             return self.command_in_multi(spec, args);
@@ -793,4 +796,3 @@ impl Turn<'_> {
 }
 
 const NOAUTH: Reply = Reply::error("NOAUTH Authentication required.");
-const STOPPING: Reply = Reply::error("UNAVAILABLE this node is shutting down");

@@ -5,7 +5,7 @@
 //! the budget of a script depends on when garbage was collected, and so on what ran before: here it takes nothing, and
 //! garbage is never collected, so that a bound of memory is one of what the text allocates.
 
-use super::budget::{Budget, Stop};
+use super::budget::{Budget, Steps, Stop};
 use super::json::Settings;
 use super::random::Random;
 use super::{PRELUDE, libraries, one_line};
@@ -58,7 +58,7 @@ impl Interpreter {
         let lua = Lua::new_with(libraries, LuaOptions::default())?;
         lua.gc_stop();
         let budget = Arc::new(Budget::default());
-        budget.begin(u64::MAX, 0);
+        budget.begin(Steps::unbroken(u64::MAX), 0);
         let globals = lua.globals();
         lua.set_compiler(compiler());
         let natives = lua.create_table()?;
@@ -96,7 +96,7 @@ impl Interpreter {
         siblings: &[HandledSibling],
         limits: HandlerLimits,
     ) -> Result<Option<Bytes>, HandlerFailure> {
-        self.budget.begin(limits.steps_max, 0);
+        self.budget.begin(Steps::unbroken(limits.steps_max), 0);
         self.settings.begin();
         let result = self.call(siblings, limits);
         match self.budget.stopped() {

@@ -77,6 +77,12 @@ pub fn register(lua: &Lua, natives: &Table, (budget, random, resp3): Shared<'_>)
     let own = budget.clone();
     let out_of_memory = lua.create_function(move |_, ()| Err::<(), _>(own.stop(Stop::Memory)))?;
     natives.raw_set("out_of_memory", out_of_memory)?;
+    let own = budget.clone();
+    let pause_later = lua.create_function(move |_, ()| {
+        own.pause_later();
+        Ok(())
+    })?;
+    natives.raw_set("pause_later", pause_later)?;
     let own = random.clone();
     natives.raw_set("random", lua.create_function(move |_, ()| Ok(own.next()))?)?;
     let own = random.clone();

@@ -115,6 +115,8 @@ impl Options {
             "turn_cells" => tuning.turn_cells = number(value)? as usize,
             "row_columns_max" => tuning.row_columns_max = number(value)? as u16,
             "script_steps" => tuning.script_steps = number(value)?,
+            "script_steps_to_pause" => tuning.script_steps_to_pause = number(value)?,
+            "script_pause_us" => tuning.script_pause_us = number(value)?,
             "block_ms_max" => tuning.block_ms_max = number(value)?,
             "stream_memory_bytes" => tuning.stream_memory_bytes = number(value)? as usize,
             "checkpoint_bytes" => tuning.checkpoint_bytes = number(value)?,

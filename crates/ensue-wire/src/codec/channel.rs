@@ -47,6 +47,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         Message::Called { request, keyspace, commands, all, denied } => {
             w.request(*request).keyspace(*keyspace).commands(commands).u8(u8::from(*all)).commands(denied)
         }
+        Message::Runs { request } => w.request(*request),
         other => unreachable!("no message about channels: {:#06x}", tag::tag_of(other)),
     };
 }
@@ -82,6 +83,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             all: flag(r)?,
             denied: r.commands()?,
         },
+        tag::RUNS => Message::Runs { request: r.request()? },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
 }

@@ -135,6 +135,7 @@ tags! {
     REPORT_CHANGES = 0x0703 => ReportChanges,
     CHANGED = 0x0704 => Changed,
     CALLED = 0x0705 => Called,
+    RUNS = 0x0706 => Runs,
 
     HOME_READY = 0x0801 => HomeReady,
     HOME_REQUEST = 0x0802 => HomeRequest,

@@ -324,6 +324,7 @@ fn channel() -> Vec<(&'static str, Message)> {
                 denied: commands(),
             },
         ),
+        ("runs", Message::Runs { request: request() }),
         ("publish", Message::Publish { publisher, kind: ChannelKind::Channel, channel, payload, past }),
     ]
 }

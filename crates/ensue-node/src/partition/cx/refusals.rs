@@ -13,9 +13,22 @@ impl Cx {
     /// Answers a question that a partition cannot serve now, or never, since it has stopped. Only sessions are
     /// answered; partitions wait.
     pub(crate) fn refuse(&mut self, envelope: &Envelope, reason: &str) {
+        if let Some(message) = self.refusal_of(envelope, reason) {
+            self.send_refusal(envelope.from, message);
+        }
+    }
+
+    /// The same, before everything that waits for the log.
+    pub(crate) fn refuse_ahead(&mut self, envelope: &Envelope, reason: &str) {
+        if let Some(message) = self.refusal_of(envelope, reason) {
+            self.send_ahead(envelope.from, message);
+        }
+    }
+
+    fn refusal_of(&self, envelope: &Envelope, reason: &str) -> Option<Message> {
         let refusal = |words: String| Reply::Error(words.into());
-        let has_code =
-            ["TAILLOST", "REJOIN", "LOADING", DECLARED_DEAD].iter().any(|code| reason.starts_with(code));
+        let has_code = ["TAILLOST", "REJOIN", "LOADING", "BUSY", DECLARED_DEAD];
+        let has_code = has_code.iter().any(|code| reason.starts_with(code));
         let words = if has_code {
             reason.to_owned()
         } else {
@@ -23,8 +36,7 @@ impl Cx {
         };
         let request = match &envelope.message {
             Message::ReadSnapshotPart { read, .. } => {
-                let message = Message::SnapshotPartRefused { read: *read, reply: refusal(words) };
-                return self.send_refusal(envelope.from, message);
+                return Some(Message::SnapshotPartRefused { read: *read, reply: refusal(words) });
             }
             Message::Execute { request, .. }
             | Message::ReadFirst { request, .. }
@@ -46,11 +58,11 @@ impl Cx {
                     _ => "stopped",
                 };
                 let metrics = vec![(what.to_owned(), 1)];
-                return self.send_refusal(envelope.from, Message::MetricsAnswer { request, metrics });
+                return Some(Message::MetricsAnswer { request, metrics });
             }
-            _ => return,
+            _ => return None,
         };
-        self.send_refusal(envelope.from, Message::Refused { request, reply: refusal(words) });
+        Some(Message::Refused { request, reply: refusal(words) })
     }
 
     /// A session meets a partition that has lost its tail.

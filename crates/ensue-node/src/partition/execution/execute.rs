@@ -142,8 +142,11 @@ impl Executor<'_> {
             let request = Request::parse(&args).map(|request| offered(&execution, request));
             let reply = match request {
                 _ if is_script(&args) => {
-                    let args = args.clone();
-                    self.keyspaces.write_script(self.cx, self.others, &mut execution, at, args, choice)
+                    let (run, script) = (&mut execution, args.clone());
+                    match self.keyspaces.start_script(self.cx, self.others, run, at, script, choice) {
+                        Step::Done(reply) => reply,
+                        Step::Parked => return,
+                    }
                 }
                 Ok(request) => {
                     let reply =
@@ -245,7 +248,7 @@ impl Executor<'_> {
         match spec.name {
             "causal" => return Step::Done(self.execute_causal(execution, &args)),
             "script" => return Step::Done(self.keyspaces.execute_script(&args)),
-            "function" => return Step::Done(self.keyspaces.execute_function(&args)),
+            "function" => return Step::Done(self.keyspaces.execute_function(self.cx.now, &args)),
             _ => {}
         }
         if self.keyspaces.branching.is_branching(execution.keyspace) {

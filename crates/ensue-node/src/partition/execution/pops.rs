@@ -85,7 +85,7 @@ impl Executor<'_> {
 
     /// What is at a row is offered to those that wait there, until nobody wants more of it.
     pub(crate) fn serve_pops(&mut self) {
-        if self.reads.pops.is_empty() || self.reads.pops.is_offering() {
+        if self.reads.pops.is_empty() || self.reads.pops.is_offering() || self.keyspaces.is_in_script() {
             return;
         }
         if self.others.stable_time.have_times_risen() {

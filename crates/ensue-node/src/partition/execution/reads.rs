@@ -80,7 +80,9 @@ impl Executor<'_> {
 
     /// Carries out the reads that wait for nobody any more.
     pub(crate) fn read_what_is_answered(&mut self) {
-        while let Some(Answered { at, read, unannounced, waits }) = self.reads.snapshots.take_answered() {
+        while !self.keyspaces.is_in_script() {
+            let Some(answered) = self.reads.snapshots.take_answered() else { return };
+            let Answered { at, read, unannounced, waits } = answered;
             match unannounced {
                 Some(commits_at) if !waits => self.read_before(at, read, commits_at),
                 // More may have been prepared before the time, while the answers were on their way.
@@ -177,14 +179,20 @@ impl Executor<'_> {
     }
 
     /// Takes up what need not wait any longer.
-    pub(in crate::partition) fn resume_blocked(&mut self) {
-        if !self.others.stable_time.take_times_risen() {
+    pub(crate) fn resume_blocked(&mut self) {
+        if self.keyspaces.is_in_script() || !self.others.stable_time.take_times_risen() {
             return;
         }
         self.others.answer_replica_waits(self.cx);
         self.tell_changes();
         self.reads.pops.look_again();
         for Wait { since_us, what } in self.reads.blocked.take_all() {
+            if self.keyspaces.is_in_script() {
+                // One of them has run it. The others are looked at when it has ended.
+                self.others.stable_time.look_again();
+                self.reads.blocked.put_back(Wait { since_us, what });
+                continue;
+            }
             let ready = match &what {
                 Waiting::Commands(execution) => {
                     let mut causes = execution.context.causes.clone();
@@ -232,6 +240,10 @@ impl Executor<'_> {
             now_us.saturating_sub(wait.begun_us()) >= patience_us
         };
         for Wait { since_us, what } in self.reads.blocked.take_late(is_late) {
+            if self.keyspaces.is_in_script() {
+                self.reads.blocked.put_back(Wait { since_us, what });
+                continue;
+            }
             let mut execution = match what {
                 Waiting::Commands(execution) => execution,
                 Waiting::SnapshotPart(SnapshotPart { from, read, snapshot, .. }) => {

@@ -1,7 +1,7 @@
 //! Outputs of a partition, held until the log records that they rest on are durable enough.
 //!
 //! "Durable enough" is written to the operating system, or synced under `appendfsync always`. Order is kept: what was
-//! said later leaves later.
+//! said later leaves later, but for what is sent ahead, which rests on no record.
 
 use ensue_wire::Envelope;
 use std::collections::VecDeque;
@@ -22,6 +22,11 @@ impl Outbox {
         } else {
             self.held.push_back((rests_on, envelope));
         }
+    }
+
+    /// Sends at once.
+    pub fn send_ahead(&mut self, envelope: Envelope) {
+        self.released.push_back(envelope);
     }
 
     /// The log is durable up to here.

@@ -231,31 +231,7 @@ impl Keyspaces {
             self.order.insert(cx.moment(at), true, rows, Work::Commands(Box::new(take(execution))));
             return Step::Parked;
         }
-        Step::Done(self.write_script(cx, others, execution, at, args, choice))
-    }
-
-    /// Runs a script, and logs what it changes.
-    pub(in crate::partition) fn write_script(
-        &mut self,
-        cx: &mut Cx,
-        others: &mut Others,
-        execution: &mut Execution,
-        at: LogicalTime,
-        args: Args,
-        choice: &Choice,
-    ) -> Reply {
-        let keyspace = execution.keyspace;
-        self.make_room(cx, others);
-        let refusals =
-            Refusals { writes: self.write_refusal(cx, others, false), growth: self.memory_refusal() };
-        let stamp = cx.stamp(at);
-        let write = Write { stamp, at, operation: cx.next_operation(), dependencies: None };
-        let (mut replies, changes, observed) =
-            self.evaluate_all(cx, keyspace, write, std::iter::once(args), (choice, &refusals));
-        self.tell_calls(cx, execution);
-        execution.used.cells += observed.pieces + changes.effects.len();
-        self.log_write(cx, others, &mut execution.context, keyspace, stamp, (changes, observed));
-        replies.pop().unwrap_or(FORGOTTEN)
+        self.start_script(cx, others, execution, at, args, choice)
     }
 
     pub(in crate::partition) fn finish_atomic(

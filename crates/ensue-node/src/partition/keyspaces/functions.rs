@@ -3,15 +3,16 @@
 //! A dump of libraries is that of Redis: the texts, each behind a byte that says so, the version and the checksum.
 
 use super::Keyspaces;
+use super::paused::NOT_BUSY;
 use crate::command::dump;
 use bytes::Bytes;
 use ensue_resp::{CommandError, glob};
 use ensue_script::{Function, Library};
-use ensue_types::{Args, Reply, limits};
+use ensue_types::{Args, Now, Reply, limits};
 
 impl Keyspaces {
     /// `FUNCTION` of one partition.
-    pub(in crate::partition) fn execute_function(&mut self, args: &Args) -> Reply {
+    pub(in crate::partition) fn execute_function(&mut self, now: Now, args: &Args) -> Reply {
         let word = args.get(1).map(|word| word.to_ascii_lowercase()).unwrap_or_default();
         let rest = args.get(2..).unwrap_or_default();
         let answer = match (word.as_slice(), rest) {
@@ -39,7 +40,9 @@ impl Keyspaces {
                 let found = self.scripts.libraries().find(name);
                 Ok(Reply::Integer(found.is_some_and(|(_, function)| function.is_read_only()).into()))
             }
-            (b"stats", []) => Ok(self.library_statistics()),
+            (b"stats", []) => Ok(self.function_statistics(now)),
+            // One that has paused is killed where inputs are held.
+            (b"kill", []) => Err(NOT_BUSY),
             _ => Err(CommandError::wrong_arity("function").reply()),
         };
         answer.unwrap_or_else(|refusal| refusal)
@@ -107,7 +110,12 @@ impl Keyspaces {
         Ok(Reply::OK)
     }
 
-    fn library_statistics(&self) -> Reply {
+    /// `FUNCTION STATS`, also while a function, or a script, has paused.
+    pub(crate) fn function_statistics(&self, now: Now) -> Reply {
+        let running = match self.running_function(now) {
+            Ok(running) => running,
+            Err(refusal) => return refusal,
+        };
         let libraries = self.scripts.libraries();
         let functions: usize = libraries.iter().map(|library| library.functions.len()).sum();
         let counts = vec![
@@ -115,8 +123,7 @@ impl Keyspaces {
             (Reply::bulk("functions_count"), Reply::Integer(functions as i64)),
         ];
         Reply::Map(vec![
-            // A function is one step of its partition: nothing is answered while it runs.
-            (Reply::bulk("running_script"), Reply::Nil),
+            (Reply::bulk("running_script"), running),
             (Reply::bulk("engines"), Reply::Map(vec![(Reply::bulk("LUA"), Reply::Map(counts))])),
         ])
     }

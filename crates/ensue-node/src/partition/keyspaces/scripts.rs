@@ -6,10 +6,13 @@
 //! - A command on a key of another partition is rejected. A script is stopped when it uses a key that is not among its
 //!   `KEYS` and is reserved by an undecided transaction: the script did not wait for that row.
 //! - Commands that walk a whole keyspace are rejected where there are other partitions: they would see this one only.
+//! - A script that is a write of its own may pause (`paused`); one that is part of a transaction runs to its end.
 
 use super::Keyspaces;
 use super::called::ScriptCalls;
+use super::paused::NOT_BUSY;
 use crate::command::{self, samples::sample};
+use crate::config::Tuning;
 use crate::evaluate::{Evaluation, Observed, Writer};
 use crate::partition::cx::Cx;
 use crate::partition::order::RowOrder;
@@ -19,7 +22,7 @@ use bytes::Bytes;
 use ensue_acl::{self as acl, Denied, User};
 use ensue_resp::request::{Blocking, WaitingPop};
 use ensue_resp::{AS_USER, CommandError, CommandSpec, Flags, Request, Route};
-use ensue_script::{Call, Called, Calls, Growth, Invocation, Limits, Outcome, Script};
+use ensue_script::{Call, Called, Calls, Growth, Invocation, Limits, Outcome, Run, Script};
 use ensue_store::keyspace::Keyspace;
 use ensue_store::view::View;
 use ensue_types::{Args, KeyspaceId, Reply, Rule, limits, partition_of};
@@ -32,12 +35,14 @@ const BYTES_PER_STEP: usize = 64;
 /// Steps of a script that take about as long as a cell takes a command.
 const STEPS_PER_CELL: u64 = 3;
 
-pub(in crate::partition) fn limits_of(steps_max: u64) -> Limits {
+pub(in crate::partition) fn limits_of(tuning: &Tuning) -> Limits {
     Limits {
         scripts_max: limits::SCRIPTS_MAX,
         text_bytes_max: limits::SCRIPT_TEXTS_BYTES_MAX,
         memory_bytes_max: limits::SCRIPT_MEMORY_BYTES_MAX,
-        steps_max,
+        steps_max: tuning.script_steps,
+        paused_steps_max: tuning.script_paused_steps,
+        steps_to_pause: tuning.script_steps_to_pause,
     }
 }
 
@@ -78,69 +83,124 @@ impl Keyspaces {
         add("functions_max", libraries.iter().map(|library| library.functions.len() as u64).sum());
     }
 
-    /// Runs a script as part of a write.
+    /// Runs a script as part of a write, to its end.
     pub(in crate::partition) fn run_script(
         &mut self,
         cx: &Cx,
         keyspace: KeyspaceId,
         (writer, observed): (&mut Writer, &mut Observed),
-        (shown, mut refusals): (&Option<Shown<'_>>, Refusals),
+        (shown, refusals): (&Option<Shown<'_>>, Refusals),
         args: &Args,
     ) -> Reply {
-        let (plain, user) = match as_user(args) {
-            Ok(found) => found.unzip(),
+        let mut script = match self.prepare_script(keyspace, writer, refusals, args) {
+            Ok(script) => script,
             Err(reply) => return reply,
         };
-        let args = plain.as_ref().unwrap_or(args);
+        let run = self.run_prepared(cx, &mut script, (writer, shown), How::ToItsEnd);
+        let run = run.expect("it does not pause");
+        self.end_script(script, (writer, observed), run)
+    }
+
+    /// Finds the script of a command, and begins to keep what stands where it writes.
+    pub(super) fn prepare_script(
+        &mut self,
+        keyspace: KeyspaceId,
+        writer: &mut Writer,
+        mut refusals: Refusals,
+        args: &Args,
+    ) -> Result<ScriptRun, Reply> {
+        let (plain, user) = as_user(args)?.unzip();
+        let args = plain.unwrap_or_else(|| args.clone());
         let asks_read_only =
             ensue_resp::lookup(&args[0]).is_some_and(|spec| spec.flags.contains(Flags::READONLY));
-        let found = self.script_of(args, asks_read_only).and_then(|found| Ok((found, keys_of(args)?)));
-        let (Found { script, function, read_only, growth }, keys) = match found {
-            Ok(found) => found,
-            Err(reply) => return reply,
-        };
-        if let Some(refusal) = refusals.of_script(growth, read_only || script.read_only) {
-            return refusal;
+        let found = self.script_of(&args, asks_read_only)?;
+        let keys = keys_of(&args)?;
+        if let Some(refusal) = refusals.of_script(found.growth, found.read_only || found.script.read_only) {
+            return Err(refusal);
         }
-        let noted = self.called.count();
         let before = writer.clone();
         writer.keep();
-        let rows = &mut self.keyspaces[usize::from(keyspace.0)];
+        let number = self.scripts_run;
+        self.scripts_run = self.scripts_run.wrapping_add(1);
+        let (noted, observed) = (self.called.count(), Observed::default());
+        let (selected, calls, has_written) = (keyspace, 0, false);
+        Ok(ScriptRun {
+            keyspace,
+            args,
+            keys,
+            found,
+            user,
+            refusals,
+            number,
+            noted,
+            before,
+            observed,
+            selected,
+            calls,
+            has_written,
+        })
+    }
+
+    /// Runs a script that was prepared, or goes on with one that has paused. Nothing comes of one that pauses.
+    pub(super) fn run_prepared(
+        &mut self,
+        cx: &Cx,
+        script: &mut ScriptRun,
+        (writer, shown): (&mut Writer, &Option<Shown<'_>>),
+        how: How,
+    ) -> Option<Run> {
+        let rows = &mut self.keyspaces[usize::from(script.keyspace.0)];
+        let seed = writer.write.at.0 ^ u64::from(script.number).rotate_left(32);
+        let (found, all, keys) = (script.found.clone(), script.args.clone(), script.keys.clone());
         let mut commands = Commands {
             cx,
-            keyspace,
             rows,
             order: &self.order,
             writer,
             shown,
-            refusals,
-            declared: &args[keys.clone()],
-            selected: keyspace,
-            observed: Observed::default(),
-            calls: 0,
-            user,
+            script,
             called: &mut self.called,
             tells_calls: self.tells_calls,
         };
-        let (keys, args) = (&args[keys.clone()], &args[keys.end..]);
-        let seed = commands.writer.write.at.0 ^ u64::from(self.scripts_run).rotate_left(32);
-        self.scripts_run = self.scripts_run.wrapping_add(1);
-        let invocation = Invocation { keys, args, read_only, function: function.as_deref(), seed };
-        let run = self.scripts.run(&script, invocation, &mut commands);
-        let pieces = (run.steps / STEPS_PER_CELL) as usize;
-        let of_script = commands.observed;
-        observed.depend_on(of_script);
-        observed.pieces += pieces;
+        let with = Invocation {
+            keys: &all[keys.clone()],
+            args: &all[keys.end..],
+            read_only: found.read_only,
+            function: found.function.as_deref(),
+            seed,
+        };
+        match how {
+            How::ToItsEnd => Some(self.scripts.run(&found.script, with, &mut commands)),
+            How::UntilItPauses => self.scripts.start(&found.script, with, &mut commands),
+            How::Again => self.scripts.resume(&mut commands),
+        }
+    }
+
+    /// A script has ended, or was stopped: then everything that it changed is taken back.
+    pub(super) fn end_script(
+        &mut self,
+        script: ScriptRun,
+        (writer, observed): (&mut Writer, &mut Observed),
+        run: Run,
+    ) -> Reply {
+        observed.depend_on(script.observed);
+        observed.pieces += (run.steps / STEPS_PER_CELL) as usize;
         let kept = writer.stop_keeping();
         match run.outcome {
             Outcome::Ended(reply) => reply,
             Outcome::Stopped(reply) => {
+                let rows = &mut self.keyspaces[usize::from(script.keyspace.0)];
                 kept.into_iter().rev().for_each(|kept| rows.take_back(kept));
-                *writer = before;
-                self.called.forget_published(noted);
+                *writer = script.before;
+                self.called.forget_published(script.noted);
                 reply
             }
         }
+    }
+
+    /// Goes on with a script that was stopped by hand.
+    pub(super) fn stop_script(&mut self, reply: Reply) -> Run {
+        self.scripts.stop(reply)
     }
 
     fn script_of(&mut self, args: &Args, read_only: bool) -> Result<Found, Reply> {
@@ -194,6 +254,8 @@ impl Keyspaces {
                 let reads = self.scripts.find(sha).is_some_and(|script| script.read_only);
                 Reply::Integer(reads.into())
             }
+            // One that has paused is killed where inputs are held.
+            (Some(b"kill"), Some([])) => NOT_BUSY,
             (Some(b"flush"), _) => {
                 self.scripts.flush();
                 self.scripts_flushed = true;
@@ -204,7 +266,66 @@ impl Keyspaces {
     }
 }
 
+/// How far a script is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    ToItsEnd,
+    UntilItPauses,
+    /// It has paused before, and goes on.
+    Again,
+}
+
+/// A script that was prepared, and has not ended.
+#[derive(Clone, Debug)]
+pub(in crate::partition) struct ScriptRun {
+    keyspace: KeyspaceId,
+    /// The command, without the mark of its user.
+    args: Args,
+    keys: std::ops::Range<usize>,
+    found: Found,
+    /// Who may not do everything.
+    user: Option<User>,
+    refusals: Refusals,
+    /// No other script of this partition has it.
+    number: u32,
+    /// How many calls of scripts had been noted before it.
+    noted: usize,
+    /// What its write was before it.
+    before: Writer,
+    observed: Observed,
+    /// What its commands are about, by its own `SELECT`: only what it runs in can be used.
+    selected: KeyspaceId,
+    calls: u64,
+    /// It has called a command that writes.
+    has_written: bool,
+}
+
+impl ScriptRun {
+    pub(in crate::partition) fn keyspace(&self) -> KeyspaceId {
+        self.keyspace
+    }
+
+    pub(in crate::partition) fn args(&self) -> &Args {
+        &self.args
+    }
+
+    /// The function of a library that it calls, if it is no script by itself.
+    pub(in crate::partition) fn function(&self) -> Option<&str> {
+        self.found.function.as_deref()
+    }
+
+    /// What it is called in errors.
+    pub(in crate::partition) fn name(&self) -> &str {
+        self.function().unwrap_or_else(|| self.found.script.sha.as_str())
+    }
+
+    pub(in crate::partition) fn has_written(&self) -> bool {
+        self.has_written
+    }
+}
+
 /// What a command runs.
+#[derive(Clone, Debug)]
 struct Found {
     script: Arc<Script>,
     /// The script is a library, and this the function that is called.
@@ -230,20 +351,11 @@ fn keys_of(args: &Args) -> Result<std::ops::Range<usize>, Reply> {
 /// Who carries out the commands of one run.
 struct Commands<'a> {
     cx: &'a Cx,
-    keyspace: KeyspaceId,
     rows: &'a mut Keyspace,
     order: &'a RowOrder<Work>,
     writer: &'a mut Writer,
     shown: &'a Option<Shown<'a>>,
-    refusals: Refusals,
-    /// The keys that the script was given.
-    declared: &'a [Bytes],
-    /// What its commands are about, by its own `SELECT`: only what it runs in can be used.
-    selected: KeyspaceId,
-    observed: Observed,
-    calls: u64,
-    /// Who may not do everything.
-    user: Option<User>,
+    script: &'a mut ScriptRun,
     /// Where it is noted what is published, and everything else if somebody wants to know.
     called: &'a mut ScriptCalls,
     tells_calls: bool,
@@ -251,7 +363,7 @@ struct Commands<'a> {
 
 impl Calls for Commands<'_> {
     fn call(&mut self, Call { args, read_only, asks }: Call) -> Called {
-        self.calls += 1;
+        self.script.calls += 1;
         if asks {
             return Called::Answered(self.is_permitted(&args), COMMAND_STEPS);
         }
@@ -264,6 +376,7 @@ impl Calls for Commands<'_> {
             return Called::Answered(reply, COMMAND_STEPS);
         }
         let refused = if spec.route == Route::Session { None } else { self.refusal(spec, &args) };
+        self.script.has_written |= refused.is_none() && spec.is_write();
         if refused.is_none() && self.tells_calls && !is_published(&args) {
             self.called.note(&args);
         }
@@ -293,8 +406,8 @@ impl Commands<'_> {
     /// Whether the user may do this, as `redis.acl_check_cmd` asks.
     fn is_permitted(&self, args: &[Bytes]) -> Reply {
         let Some(spec) = ensue_resp::lookup(&args[0]) else { return NO_SUCH_COMMAND };
-        let call = acl::Call { spec, args, database: self.keyspace };
-        Reply::Integer(self.user.as_ref().is_none_or(|user| user.check(&call).is_ok()).into())
+        let call = acl::Call { spec, args, database: self.script.keyspace };
+        Reply::Integer(self.script.user.as_ref().is_none_or(|user| user.check(&call).is_ok()).into())
     }
 
     /// The row of a command that scripts may use; otherwise what Redis says.
@@ -315,8 +428,8 @@ impl Commands<'_> {
 
     /// What a command is answered that the user may not execute.
     fn denial(&self, spec: &'static CommandSpec, args: &[Bytes]) -> Option<Reply> {
-        let call = acl::Call { spec, args, database: self.keyspace };
-        self.user.as_ref()?.check(&call).err().map(|denied| match denied {
+        let call = acl::Call { spec, args, database: self.script.keyspace };
+        self.script.user.as_ref()?.check(&call).err().map(|denied| match denied {
             Denied::Command => MAY_NOT_RUN,
             Denied::Channel { .. } => MAY_NOT_PUBLISH,
             _ => MAY_NOT_ACCESS,
@@ -325,7 +438,7 @@ impl Commands<'_> {
 
     fn refusal(&self, spec: &CommandSpec, args: &[Bytes]) -> Option<Refused> {
         // Over how many partitions the keys of this keyspace are spread.
-        let partitions = match self.cx.protocol(self.keyspace).needs().one_stream {
+        let partitions = match self.cx.protocol(self.script.keyspace).needs().one_stream {
             true => 1,
             false => self.cx.config.topology.partitions,
         };
@@ -333,7 +446,7 @@ impl Commands<'_> {
             let words = format!("ERR {} inside a script is refused: {words}", spec.name.to_uppercase());
             Some(Refused::Command(Reply::Error(words.into())))
         };
-        if self.selected != self.keyspace {
+        if self.script.selected != self.script.keyspace {
             return refused("it stays within its keyspace, and has selected another one");
         }
         match spec.route {
@@ -348,15 +461,15 @@ impl Commands<'_> {
             if partition_of(key, partitions) != self.cx.id {
                 return Some(Refused::Command(FOREIGN_KEY));
             }
-            if spec.is_write() && self.cx.is_home_elsewhere(self.keyspace, key) {
+            if spec.is_write() && self.cx.is_home_elsewhere(self.script.keyspace, key) {
                 return Some(Refused::Script(HOME_ELSEWHERE));
             }
-            let must_wait = Rule::RowsInTimeOrder.holds() && self.order.is_busy(self.keyspace, key);
-            if must_wait && !self.declared.contains(key) {
+            let must_wait = Rule::RowsInTimeOrder.holds() && self.order.is_busy(self.script.keyspace, key);
+            if must_wait && !self.script.args[self.script.keys.clone()].contains(key) {
                 return Some(Refused::Script(UNDECLARED));
             }
         }
-        let Refusals { writes, growth } = &self.refusals;
+        let Refusals { writes, growth } = &self.script.refusals;
         let of_writes = writes.clone().filter(|_| spec.is_write());
         let of_growth = || growth.clone().filter(|_| spec.flags.contains(Flags::DENYOOM));
         of_writes.or_else(of_growth).map(Refused::Command)
@@ -381,11 +494,11 @@ impl Commands<'_> {
         let view = view_of(self.shown, View::Newest);
         let mut evaluation = Evaluation::writing(self.rows, self.writer, view);
         // Several commands of a script have the same time.
-        evaluation.seed ^= self.calls.rotate_left(32);
+        evaluation.seed ^= self.script.calls.rotate_left(32);
         let reply = command::run(&request, &mut evaluation).unwrap_or(FORGOTTEN);
         let observed = evaluation.observed;
         let pieces = observed.pieces + walked + self.writer.changes.effects.len() - written;
-        self.observed.depend_on(observed);
+        self.script.observed.depend_on(observed);
         (reply, pieces)
     }
 
@@ -409,7 +522,7 @@ impl Commands<'_> {
             }
             ("select", [number]) => match keyspace_named(number) {
                 Some(keyspace) => {
-                    self.selected = keyspace;
+                    self.script.selected = keyspace;
                     Reply::OK
                 }
                 None => NO_SUCH_KEYSPACE,

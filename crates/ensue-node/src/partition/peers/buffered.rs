@@ -43,6 +43,11 @@ impl Buffered {
         None
     }
 
+    /// Keeps a message that could not be taken yet.
+    pub(in crate::partition) fn put_back(&mut self, envelope: Envelope) {
+        self.waiting.push_back(envelope);
+    }
+
     /// Keeps what another datacenter says, in place of what it said of the same before.
     fn keep_foreign(&mut self, envelope: Envelope) {
         match entry_bytes_of(&envelope.message) {

@@ -18,6 +18,11 @@ pub(crate) enum Combination {
     First,
     /// For each element 1 if it is 1 in every array, and 0 otherwise.
     Every,
+    /// One partition at most has done what all were asked to do, or says why it does not; the others say that they have
+    /// nothing to do.
+    Kill,
+    /// The first answer, or the one that tells of a function that runs.
+    Running,
     /// One array after the other.
     Concatenate,
     /// One of the elements, each of which comes with its weight.
@@ -46,6 +51,9 @@ impl From<Combine> for Combination {
 impl Combination {
     /// The one answer. Each piece comes with the places of its keys among `keys` in all.
     pub(crate) fn combine(self, pieces: Vec<(Vec<usize>, Reply)>, keys: usize) -> Reply {
+        if self == Combination::Kill {
+            return killed(pieces);
+        }
         if let Some((_, error)) = pieces.iter().find(|(_, reply)| reply.is_error()) {
             return error.clone();
         }
@@ -58,6 +66,8 @@ impl Combination {
             Combination::AllOk => Reply::OK,
             Combination::First => pieces.into_iter().next().map_or(Reply::Nil, |(_, reply)| reply),
             Combination::Every => every(pieces),
+            Combination::Kill => killed(pieces),
+            Combination::Running => running(pieces),
             Combination::Concatenate => {
                 Reply::Array(pieces.into_iter().flat_map(|(_, r)| items(r)).collect())
             }
@@ -82,6 +92,23 @@ fn gather(pieces: Vec<(Vec<usize>, Reply)>, keys: usize) -> Reply {
         }
     }
     Reply::Array(gathered)
+}
+
+fn killed(pieces: Vec<(Vec<usize>, Reply)>) -> Reply {
+    let rank = |reply: &Reply| match reply {
+        Reply::Error(words) if words.starts_with("NOTBUSY ") => 2,
+        Reply::Error(_) => 1,
+        _ => 0,
+    };
+    pieces.into_iter().map(|(_, reply)| reply).min_by_key(rank).unwrap_or(Reply::Nil)
+}
+
+fn running(pieces: Vec<(Vec<usize>, Reply)>) -> Reply {
+    let is_idle = |reply: &Reply| match reply {
+        Reply::Map(parts) => parts.first().is_none_or(|(_, running)| *running == Reply::Nil),
+        _ => true,
+    };
+    pieces.into_iter().map(|(_, reply)| reply).min_by_key(is_idle).unwrap_or(Reply::Nil)
 }
 
 fn every(pieces: Vec<(Vec<usize>, Reply)>) -> Reply {

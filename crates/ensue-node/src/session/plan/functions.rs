@@ -29,12 +29,13 @@ pub(in crate::session) fn admin(partitions: u16, args: &Args) -> Result<Plan, Re
         }
         (b"flush", [_]) => Err(Reply::error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")),
         (b"restore", [_] | [_, _]) => all(Combination::AllOk, args),
-        (b"list", _) | (b"dump" | b"stats", []) => {
+        (b"list", _) | (b"dump", []) => {
             let mut plan = Plan::single(partitions);
             plan.add_at(PartitionId(0), false, args.clone());
             Ok(plan)
         }
-        (b"kill", []) => Err(Reply::error("NOTBUSY No scripts in execution right now.")),
+        (b"kill", []) => all(Combination::Kill, args),
+        (b"stats", []) => all(Combination::Running, args),
         (b"help", []) => Err(Reply::Array(HELP.map(|line| Reply::Status(line.into())).to_vec())),
         (b"flush" | b"restore", _) => Err(wrong_number(&word)),
         (name, _) => match KNOWN.iter().find(|known| known.as_bytes() == name) {
@@ -63,9 +64,9 @@ const HELP: [&str; 22] = [
     "LIST [LIBRARYNAME PATTERN] [WITHCODE]",
     "    Return the libraries and their functions.",
     "STATS",
-    "    Return how many libraries and functions there are.",
+    "    Return the function that runs, and how many libraries and functions there are.",
     "KILL",
-    "    Answer that no function is running: one that runs too long is stopped without being asked.",
+    "    Stop the function that runs, unless it has written.",
     "FLUSH [ASYNC|SYNC]",
     "    Forget all libraries.",
     "DUMP",

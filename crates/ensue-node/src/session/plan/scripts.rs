@@ -83,8 +83,7 @@ pub(in crate::session) fn admin(partitions: u16, args: &Args) -> Result<Plan, Re
             Ok(Plan::fan_out(Combination::AllOk, false, partitions, args))
         }
         (b"flush", _) => Err(Reply::error("ERR SCRIPT FLUSH only support SYNC|ASYNC option")),
-        // A script is one step of its partition: nothing is answered while it runs.
-        (b"kill", []) => Err(Reply::error("NOTBUSY No scripts in execution right now.")),
+        (b"kill", []) => Ok(Plan::fan_out(Combination::Kill, false, partitions, args)),
         (b"kill", _) => wrong_arity("script|kill"),
         (b"help", []) => Err(Reply::Array(HELP.map(|line| Reply::Status(line.into())).to_vec())),
         _ => Err(CommandError::unknown_subcommand("script", &args[1]).reply()),
@@ -103,7 +102,7 @@ const HELP: [&str; 12] = [
     "FLUSH [ASYNC|SYNC]",
     "    Forget all scripts.",
     "KILL",
-    "    Answer that no script is running: one that runs too long is stopped without being asked.",
+    "    Stop the script that runs, unless it has written.",
     "LOAD <script>",
     "    Make a script known without executing it.",
     "SHOW <sha1>",

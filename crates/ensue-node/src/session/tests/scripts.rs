@@ -20,11 +20,8 @@ fn the_text_of_a_script_is_told_to_all_partitions_once_before_it_is_executed() {
     let eval = format!("EVAL return-1 1 {}", key(2, 0));
     world.send(&[&eval]);
     loads(&mut world);
-    let envelope = world.next();
-    assert!(matches!(&envelope.message, Message::Transact { parts, .. } if parts.len() == 1));
-    let request = request(&envelope);
-    let replies = vec![(0, Reply::Integer(1))];
-    world.answer(&envelope, 1, Message::Transacted { request, context: Context::default(), replies });
+    assert_eq!(executes(&world.sent[0]), [format!("EVAL return-1 1 {}", key(2, 0))]);
+    world.executed(vec![Reply::Integer(1)]);
     assert_eq!(world.received(), ":1|");
 
     // From now on it is a command like others, and neighbours go together.
@@ -43,10 +40,7 @@ fn after_a_flush_or_a_new_link_all_partitions_are_told_again() {
     let tell = |world: &mut World| {
         world.send(&[&eval]);
         loads(world);
-        let envelope = world.next();
-        let request = request(&envelope);
-        let replies = vec![(0, Reply::Integer(1))];
-        world.answer(&envelope, 1, Message::Transacted { request, context: Context::default(), replies });
+        world.executed(vec![Reply::Integer(1)]);
         world.received();
     };
     tell(&mut world);
@@ -61,8 +55,8 @@ fn a_script_is_executed_although_not_every_partition_can_be_told() {
     let mut world = World::new();
     world.sessions.on_link_down(world.now, CoreId(1));
     world.send(&[&format!("EVAL return-1 1 {}", key(0, 0))]);
-    let transacts = |envelope: &Envelope| matches!(envelope.message, Message::Transact { .. });
-    assert!(world.sent.iter().any(transacts), "{:?}", world.sent);
+    let evaluates = |envelope: &Envelope| executes(envelope)[0].starts_with("EVAL ");
+    assert!(world.sent.iter().any(evaluates), "{:?}", world.sent);
 }
 
 #[test]
@@ -101,6 +95,48 @@ fn the_text_of_a_script_inside_multi_is_told_before_it_is_queued() {
     assert!(world.sent.is_empty());
 }
 
+/// What clients are answered to a command that every partition answers, from what these answer.
+fn of_all(command: &str, answers: [Reply; PARTITIONS as usize]) -> String {
+    let mut world = World::new();
+    world.send(&[command]);
+    answers.into_iter().for_each(|answer| world.executed(vec![answer]));
+    world.received()
+}
+
+#[test]
+fn a_script_is_killed_wherever_it_runs() {
+    let idle = || Reply::error("NOTBUSY none");
+    let written = Reply::error("UNKILLABLE it has written");
+    assert_eq!(of_all("SCRIPT KILL", [idle(), idle(), idle(), idle()]), "-NOTBUSY none|");
+    assert_eq!(of_all("SCRIPT KILL", [idle(), idle(), Reply::OK, idle()]), "+OK|");
+    assert_eq!(of_all("SCRIPT KILL", [written.clone(), Reply::OK, idle(), idle()]), "+OK|");
+    assert_eq!(of_all("FUNCTION KILL", [idle(), idle(), idle(), written]), "-UNKILLABLE it has written|");
+    let stats =
+        |running: Reply| Reply::Map(vec![(bulk("running_script"), running), (bulk("engines"), Reply::Nil)]);
+    let none = || stats(Reply::Nil);
+    let told = of_all("FUNCTION STATS", [none(), none(), stats(bulk("f")), none()]);
+    assert_eq!(told, "*4|$14|running_script|$1|f|$7|engines|$-1|");
+    assert_eq!(of_all("FUNCTION STATS", [none(), Reply::error("BUSY x"), none(), none()]), "-BUSY x|");
+}
+
+#[test]
+fn a_session_waits_for_longer_when_it_is_told_that_its_script_runs() {
+    let mut world = World::new();
+    world.send(&[&format!("EVALSHA abc 1 {}", key(2, 0))]);
+    let envelope = world.next();
+    for _ in 0..5 {
+        world.now.monotonic_us += 4_000_000;
+        world.sessions.on_timer(world.now);
+        world.drain();
+        world.answer(&envelope, 1, Message::Runs { request: request(&envelope) });
+    }
+    assert_eq!(world.received(), "");
+    world.now.monotonic_us += 5_000_000;
+    world.sessions.on_timer(world.now);
+    world.drain();
+    assert!(world.received().starts_with('-'), "nobody says so any longer");
+}
+
 #[test]
 fn script_asks_all_partitions_and_exists_is_what_all_of_them_know() {
     let mut world = World::new();
@@ -119,6 +155,5 @@ fn script_asks_all_partitions_and_exists_is_what_all_of_them_know() {
     assert_eq!(world.received(), "$1|x|", "one partition is asked: all know the same");
     assert_eq!(world.ask("SCRIPT EXISTS"), "-ERR wrong number of arguments for 'script|exists' command|");
     assert_eq!(world.ask("SCRIPT FLUSH now"), "-ERR SCRIPT FLUSH only support SYNC|ASYNC option|");
-    assert_eq!(world.ask("SCRIPT KILL"), "-NOTBUSY No scripts in execution right now.|");
     assert_eq!(world.ask("SCRIPT NOPE"), "-ERR unknown subcommand 'NOPE'. Try SCRIPT HELP.|");
 }

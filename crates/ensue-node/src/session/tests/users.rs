@@ -75,8 +75,8 @@ fn a_script_says_what_its_user_may_do_and_no_client_can_say_it() {
     world.send(&[&format!("EVAL x 1 {}", key(0, 0))]);
     // Every partition is told the text first, as that of anybody.
     while let Some(envelope) = world.sent.pop_front() {
-        if let Message::Transact { parts, .. } = &envelope.message {
-            let told = words(&parts[0].commands[0].1);
+        let told = executes(&envelope).remove(0);
+        if told.starts_with('\u{1}') {
             let expected = format!("\u{1}EVAL x 1 {} user app on ", key(0, 0));
             assert!(told.starts_with(&expected), "{told:?}");
             return;

@@ -250,11 +250,13 @@ fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply
     Some(Reply::Error(words.into()))
 }
 
+const ABORTING: [&str; 3] = ["OOM ", "NOREPLICAS ", "BUSY "];
+
 /// The answer to an `EXEC` that was refused: in Redis a short memory aborts the transaction, and so do too few
-/// replicas.
+/// replicas, and a script that runs for long.
 pub(crate) fn aborted_by(refusal: Reply) -> Reply {
     match &refusal {
-        Reply::Error(words) if words.starts_with("OOM ") || words.starts_with("NOREPLICAS ") => {
+        Reply::Error(words) if ABORTING.iter().any(|code| words.starts_with(code)) => {
             Reply::Error(format!("EXECABORT Transaction discarded because of: {words}").into())
         }
         _ => refusal,
