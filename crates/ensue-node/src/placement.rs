@@ -57,8 +57,8 @@ impl Placement {
     }
 
     /// A core says that it leads in this term. Says whether that is news. Terms begin anew where all replicas of a
-    /// partition were lost: one whose core was away counts no more. If it leads all the same, it says so when its link is
-    /// up.
+    /// partition were lost: one whose core was away counts no more. If it leads all the same, it says so when its link
+    /// is up.
     pub(crate) fn on_leader(
         &mut self,
         datacenter: DatacenterId,
