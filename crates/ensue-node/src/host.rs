@@ -98,16 +98,28 @@ impl Seat {
             && self.places(partition).any(|core| core == self.config.core)
     }
 
+    /// The cores that may have a replica of a partition, and those that begin its group.
+    fn nodes_and_founders(&self, partition: PartitionId) -> (Vec<u16>, Vec<u16>) {
+        let topology = &self.config.topology;
+        let founders = topology.replicas(topology.datacenter, partition).iter();
+        (self.places(partition).map(|core| core.0).collect(), founders.map(|core| core.0).collect())
+    }
+
+    /// What other nodes must have been told, too.
+    fn plan(&self, partition: PartitionId) -> u64 {
+        let (nodes, founders) = self.nodes_and_founders(partition);
+        ensue_replica::plan(&nodes, &founders)
+    }
+
     fn replica(&mut self, partition: PartitionId) -> Replica {
         self.started += 1;
+        let (nodes, founders) = self.nodes_and_founders(partition);
         let (config, options) = (&self.config, &self.options);
-        let topology = &config.topology;
-        let founders = topology.replicas(topology.datacenter, partition).iter().map(|core| core.0);
         let seed = (config.identity_seed as u64) ^ u64::from(partition.0) << 48 ^ u64::from(config.boot);
         Replica::new(Config {
             node: config.core.0,
-            nodes: self.places(partition).map(|core| core.0).collect(),
-            founders: founders.collect(),
+            nodes,
+            founders,
             always: config.append_fsync == AppendFsync::Always,
             lease: options.lease,
             boot_id: config.boot_id,
@@ -220,7 +232,7 @@ impl Host {
             if self.stopping != Stopping::Not || !self.seat.may_have(partition) {
                 return;
             }
-            match on_message_to_nobody(bytes.clone()) {
+            match on_message_to_nobody(bytes.clone(), self.seat.plan(partition)) {
                 Absent::Invited => {
                     let replica = self.seat.replica(partition);
                     self.replicas.insert(partition, replica);
@@ -266,12 +278,17 @@ impl Host {
             wished.map_err(|refusal| groups::refused(partition, refusal))?;
         }
         let report = replica.report().ok_or(groups::NO_OWNER)?;
-        Ok(told(&self.seat.config.topology, partition, &report))
+        let (own, linked) = (self.own, &self.linked);
+        let is_reached = |core| {
+            let name = CoreName { datacenter: own.datacenter, core };
+            name == own || linked.contains(&name)
+        };
+        Ok(told(&self.seat.config.topology, partition, &report, is_reached))
     }
 
     /// When the next `Input::Timer` is due, in microseconds of `Now::monotonic_us`.
     pub fn next_timer(&self) -> Option<u64> {
-        let tick = (!self.replicas.is_empty()).then_some(self.next_tick_us);
+        let tick = self.ticks().then_some(self.next_tick_us);
         self.node.next_timer().into_iter().chain(tick).min()
     }
 
@@ -280,11 +297,16 @@ impl Host {
         self.node.check_invariants();
     }
 
+    /// Whether time is told: to replicas, and while the core stops, though they may all have been dismissed meanwhile.
+    fn ticks(&self) -> bool {
+        !self.replicas.is_empty() || matches!(self.stopping, Stopping::HandsOver(_) | Stopping::Closes(_))
+    }
+
     fn on_timer(&mut self, now: Now) {
         if self.node.next_timer().is_some_and(|due| due <= now.monotonic_us) {
             self.node.on_input(now, Input::Timer);
         }
-        if self.replicas.is_empty() || now.monotonic_us < self.next_tick_us {
+        if !self.ticks() || now.monotonic_us < self.next_tick_us {
             return;
         }
         // Time that was lost is not made up for: ticks that come at once would end every promise at once.
@@ -344,7 +366,7 @@ impl Host {
                     replica.confirm(now.monotonic_us, number);
                 }
             }
-            Output::Stopped if !self.replicas.is_empty() => {
+            Output::Stopped if self.stopping != Stopping::Done => {
                 self.stopping = Stopping::Replicas;
                 self.replicas.values_mut().for_each(Replica::shut_down);
             }

@@ -27,18 +27,20 @@ pub(crate) struct Begun {
 #[derive(Debug)]
 pub(crate) struct Beginning {
     nonce: u64,
+    plan: u64,
     heard: BTreeMap<u16, Hello>,
     ticks: u32,
 }
 
 impl Beginning {
     pub(crate) fn new(config: &Config) -> Beginning {
-        Beginning { nonce: mix(config.seed) | 1, heard: BTreeMap::new(), ticks: 0 }
+        let (nonce, plan) = (mix(config.seed) | 1, config.plan());
+        Beginning { nonce, plan, heard: BTreeMap::new(), ticks: 0 }
     }
 
     fn hello(&self, of: u16) -> Hello {
         let heard = self.heard.get(&of).map_or(0, |hello| hello.nonce);
-        Hello { nonce: self.nonce, heard, ..Hello::default() }
+        Hello { nonce: self.nonce, heard, plan: self.plan, ..Hello::default() }
     }
 
     pub(crate) fn on_tick(&mut self, config: &Config, out: &mut Outputs) {
@@ -76,7 +78,10 @@ impl Beginning {
     fn begin_with_all(&self, config: &Config) -> Option<Begun> {
         let is_new = |node: u16| {
             let hello = self.heard.get(&node);
-            hello.is_some_and(|hello| hello.heard == self.nonce && (hello.id.is_none() || hello.fresh))
+            hello.is_some_and(|hello| {
+                // Who is told of other founders would begin another group.
+                hello.heard == self.nonce && hello.plan == self.plan && (hello.id.is_none() || hello.fresh)
+            })
         };
         if !config.founders.contains(&config.node) || !config.others().all(is_new) {
             return None;

@@ -23,6 +23,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// Stands for what the configuration says of who may have a replica and who begins: nodes that are told different
+    /// things, as during a rolling restart, know it.
+    pub fn plan(&self) -> u64 {
+        plan(&self.nodes, &self.founders)
+    }
+
     /// The other nodes that may have a replica.
     pub(crate) fn others(&self) -> impl Iterator<Item = u16> + '_ {
         self.nodes.iter().copied().filter(|node| *node != self.node)
@@ -76,6 +82,12 @@ pub(crate) fn node_of(id: u64) -> u16 {
 /// The name of a node's replica that was admitted at this entry; 0 is one of those that began the group.
 pub(crate) fn id_of(node: u16, admitted: u64) -> u64 {
     admitted << 16 | (u64::from(node) + 1)
+}
+
+/// Stands for the nodes that may have a replica, in their order, and for those that begin.
+pub fn plan(nodes: &[u16], founders: &[u16]) -> u64 {
+    let numbers = nodes.iter().chain([&u16::MAX]).chain(founders);
+    numbers.fold(0, |sum, node| mix(sum ^ (u64::from(*node) + 1)))
 }
 
 /// A number in which each bit depends on all bits of `value` (SplitMix64).

@@ -13,6 +13,9 @@ use ensue_types::Rule;
 use raft::RawNode;
 use std::collections::{BTreeMap, VecDeque};
 
+/// A member that was not heard for so many ticks is silent.
+const SILENT_TICKS: u32 = 24;
+
 #[derive(Debug)]
 pub(crate) struct Leading {
     term: u64,
@@ -40,6 +43,8 @@ pub(crate) struct Leading {
     /// The members that have said, in this life of theirs, where they are.
     lives: BTreeMap<u64, u32>,
     pub(crate) moving: Moving,
+    /// For how many ticks each member was not heard.
+    silent: BTreeMap<u64, u32>,
 }
 
 impl Leading {
@@ -59,6 +64,7 @@ impl Leading {
             admitted: BTreeMap::new(),
             lives: BTreeMap::new(),
             moving: Moving::default(),
+            silent: BTreeMap::new(),
         }
     }
 
@@ -78,6 +84,22 @@ impl Leading {
     /// An entry of this term is carried out: the first one is behind all of earlier leaders.
     pub(crate) fn note_applied(&mut self, term: u64) {
         self.is_current |= term == self.term;
+    }
+
+    /// The engine forgets every few ticks whom it has heard.
+    pub(crate) fn on_tick(&mut self, raw: &RawNode<Held>) {
+        self.moving.on_tick();
+        let members = raw.raft.prs().iter();
+        let silent = members.map(|(id, progress)| match progress.recent_active {
+            true => (*id, 0),
+            false => (*id, self.silent.get(id).map_or(SILENT_TICKS, |ticks| ticks.saturating_add(1))),
+        });
+        self.silent = silent.collect();
+    }
+
+    /// Whether a member was heard lately.
+    pub(crate) fn is_heard(&self, raw: &RawNode<Held>, id: u64) -> bool {
+        id == raw.raft.id || self.silent.get(&id).is_some_and(|ticks| *ticks < SILENT_TICKS)
     }
 
     /// Whether a member says for the first time that it is in this life.

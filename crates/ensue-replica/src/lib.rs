@@ -40,6 +40,6 @@ mod transfer;
 mod trust;
 mod writer;
 
-pub use config::{Config, Tuning};
+pub use config::{Config, Tuning, plan};
 pub use moving::{MemberReport, Move, Refusal, Report};
 pub use replica::{Absent, Output, Replica, on_message_to_nobody};

@@ -180,7 +180,7 @@ impl Member {
             }
         }
         if let Some(leading) = &mut self.leading {
-            leading.moving.on_tick();
+            leading.on_tick(&self.raw);
             leading.ask_again(config, &mut self.raw, now_us);
         }
         self.go_on(config, out)
@@ -194,7 +194,7 @@ impl Member {
         message: ReplicaMessage,
     ) -> Result<(), End> {
         match message {
-            ReplicaMessage::Hello(hello) => self.on_hello(out, node, &hello)?,
+            ReplicaMessage::Hello(hello) => self.on_hello(config, out, node, &hello)?,
             ReplicaMessage::Raft(message) => {
                 if message.to != self.id || node_of(message.from) != node {
                     return Ok(());
@@ -207,7 +207,8 @@ impl Member {
             ReplicaMessage::Admit { .. } | ReplicaMessage::Invite | ReplicaMessage::Dismiss { .. } => {}
             // Had it taken part under a later leader, who knows this name, it would have that leader's term.
             ReplicaMessage::Stranger { id, term } => {
-                if id == self.id && term >= self.raw.raft.term && self.leading.is_none() {
+                let is_news = id == self.id && term >= self.raw.raft.term && self.leading.is_none();
+                if is_news && !self.closing {
                     return Err(End::GivenUp);
                 }
             }
@@ -288,15 +289,17 @@ impl Member {
     /// The group, if this member leads it.
     pub(crate) fn report(&self) -> Option<Report> {
         self.leading.as_ref().filter(|leading| leading.is_current())?;
-        Some(moving::report(&self.raw))
+        let leading = self.leading.as_ref()?;
+        Some(moving::report(&self.raw, |id| leading.is_heard(&self.raw, id)))
     }
 
     // Who the others are.
 
-    fn hello(&self, of: u16) -> Hello {
+    fn hello(&self, config: &Config, of: u16) -> Hello {
         let last = self.last();
         let fresh = last == (1, 1) && self.raw.raft.term == 1;
-        let own = Hello { id: Some(self.id), last, fresh, votes: self.has_vote(), ..Hello::default() };
+        let (id, plan) = (Some(self.id), config.plan());
+        let own = Hello { id, last, fresh, votes: self.has_vote(), plan, ..Hello::default() };
         self.trust.hello(of, own)
     }
 
@@ -317,18 +320,21 @@ impl Member {
 
     fn greet(&self, config: &Config, out: &mut Outputs) {
         for node in config.others() {
-            out.send(node, &ReplicaMessage::Hello(self.hello(node)));
+            out.send(node, &ReplicaMessage::Hello(self.hello(config, node)));
         }
     }
 
-    fn on_hello(&mut self, out: &mut Outputs, node: u16, hello: &Hello) -> Result<(), End> {
+    fn on_hello(&mut self, config: &Config, out: &mut Outputs, node: u16, hello: &Hello) -> Result<(), End> {
         let own = if self.has_vote() { self.last() } else { Last::default() };
         self.trust.on_hello(&self.other_voters(), node, hello, own);
-        answer(out, node, hello, self.hello(node));
+        answer(out, node, hello, self.hello(config, node));
         let last_index = self.raw.store().last();
         let Some(leading) = &mut self.leading else { return Ok(()) };
         let Some(id) = hello.id else {
-            members::admit(&mut self.raw, leading, out, node, hello.nonce);
+            // A node without a replica says so, and is nobody to be admitted.
+            if hello.nonce != 0 {
+                members::admit(&mut self.raw, leading, out, node, hello.nonce);
+            }
             return Ok(());
         };
         if leading.is_current() && self.raw.raft.prs().get(id).is_none() {
@@ -374,7 +380,7 @@ impl Member {
                 }
                 if !self.trust.is_whole() {
                     // The candidate may have started anew since it was told. It must know whose vote it gets.
-                    out.send(node, &ReplicaMessage::Hello(self.hello(node)));
+                    out.send(node, &ReplicaMessage::Hello(self.hello(config, node)));
                 }
             }
             MessageType::MsgTimeoutNow if !self.trust.is_whole() => return Ok(()),

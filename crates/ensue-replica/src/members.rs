@@ -64,7 +64,7 @@ pub(crate) fn look(
     }
     invite(raw, leading, out);
     let learners: Vec<u64> = raw.raft.prs().conf().learners().iter().copied().collect();
-    for learner in learners.iter().copied().filter(|id| is_complete(raw, *id)) {
+    for learner in learners.iter().copied().filter(|id| is_complete(raw, *id, SLACK)) {
         let node = node_of(learner);
         let wish = leading.moving.wish().filter(|wish| wish.to == node && votes_on(raw, wish.from));
         let left = if votes_on(raw, node) { Some(node) } else { wish.map(|wish| wish.from) };
@@ -91,7 +91,9 @@ pub(crate) fn look(
     let stays = |node: &u16| votes_on(raw, *node) && Some(*node) != leaves;
     let meant = config.nodes.iter().copied().find(stays);
     let preferred = raw.raft.prs().conf().voters().ids().iter().find(|id| Some(node_of(*id)) == meant);
-    if let Some(preferred) = preferred.filter(|id| may_lead(raw, trust, *id)) {
+    // It would hand the lead back if it knew of another order.
+    let agrees = |id: &u64| may_lead(raw, trust, *id) && trust.is_of_one_mind(node_of(*id), config.plan());
+    if let Some(preferred) = preferred.filter(agrees) {
         leading.transfer(raw, preferred);
     }
 }
@@ -100,12 +102,8 @@ pub(crate) fn look(
 /// which may have lost their directories and with them all that says so.
 fn invite(raw: &RawNode<Held>, leading: &Leading, out: &mut Outputs) {
     let raft = &raw.raft;
-    let mut silent: Vec<u16> = Vec::new();
-    for (id, progress) in raft.prs().iter() {
-        if !progress.recent_active && *id != raft.id {
-            silent.push(node_of(*id));
-        }
-    }
+    let members = raft.prs().iter().map(|(id, _)| *id);
+    let mut silent: Vec<u16> = members.filter(|id| !leading.is_heard(raw, *id)).map(node_of).collect();
     let is_member = |node: u16| raft.prs().iter().any(|(id, _)| node_of(*id) == node);
     silent.extend(leading.moving.wish().map(|wish| wish.to).filter(|to| !is_member(*to)));
     silent.sort_unstable();
@@ -113,15 +111,18 @@ fn invite(raw: &RawNode<Held>, leading: &Leading, out: &mut Outputs) {
     silent.into_iter().for_each(|node| out.send(node, &ReplicaMessage::Invite));
 }
 
-fn is_complete(raw: &RawNode<Held>, id: u64) -> bool {
+/// Entries that a learner may lack when it becomes a voter: while others write, there is always something under way.
+const SLACK: u64 = 64;
+
+fn is_complete(raw: &RawNode<Held>, id: u64, slack: u64) -> bool {
     raw.raft.prs().get(id).is_some_and(|progress| {
-        progress.state == ProgressState::Replicate && progress.matched + 1 >= raw.raft.raft_log.committed
+        progress.state == ProgressState::Replicate && progress.matched + slack >= raw.raft.raft_log.committed
     })
 }
 
 /// Whether another member can take the lead at once.
 fn may_lead(raw: &RawNode<Held>, trust: &Trust, id: u64) -> bool {
-    id != raw.raft.id && is_complete(raw, id) && trust.is_known_whole(node_of(id))
+    id != raw.raft.id && is_complete(raw, id, 1) && trust.is_known_whole(node_of(id))
 }
 
 /// The member that has most takes the lead; of those that are whole, if one of them can at once.

@@ -29,6 +29,8 @@ pub(crate) struct Hello {
     pub(crate) votes: bool,
     /// It is an answer, and wants none.
     pub(crate) answer: bool,
+    /// What its configuration says of who may have a replica and who begins (`Config::plan`).
+    pub(crate) plan: u64,
 }
 
 /// One message.
@@ -93,6 +95,7 @@ impl ReplicaMessage {
                 out.put_u64_le(hello.last.1);
                 out.put_u8(u8::from(hello.votes));
                 out.put_u8(u8::from(hello.answer));
+                out.put_u64_le(hello.plan);
             }
             ReplicaMessage::Raft(message) => {
                 out.put_u8(1);
@@ -153,6 +156,7 @@ impl ReplicaMessage {
                 last: (fields.u64()?, fields.u64()?),
                 votes: fields.bool()?,
                 answer: fields.bool()?,
+                plan: fields.u64()?,
             }),
             1 => ReplicaMessage::Raft(Box::new(take_raft(&mut fields)?)),
             2 => ReplicaMessage::Admit { id: fields.u64()?, nonce: fields.u64()? },

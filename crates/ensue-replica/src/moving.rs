@@ -11,6 +11,8 @@ use raft::RawNode;
 
 /// A wish that was not repeated for so many ticks is over.
 const WISH_TICKS: u32 = 250;
+/// Another wish is not heard while this one is so young: whoever has it repeats it.
+const FRESH_TICKS: u32 = 100;
 /// A new leader leaves a replica that only learns alone for so many ticks: whoever wants it may not have found the
 /// leader yet.
 const PATIENCE_TICKS: u32 = 500;
@@ -33,6 +35,8 @@ pub enum Refusal {
     Taken,
     #[error("no replica of the partition may be on the node to move to")]
     NoSuchNode,
+    #[error("another replica of the partition moves at present")]
+    Busy,
 }
 
 /// One member of a group.
@@ -41,7 +45,7 @@ pub struct MemberReport {
     pub node: u16,
     /// It counts in majorities; otherwise it only learns.
     pub votes: bool,
-    /// It has been heard within the last election timeouts.
+    /// It was heard within the last two election timeouts.
     pub is_heard: bool,
     /// The entry up to which it is known to have everything.
     pub has: u64,
@@ -84,6 +88,10 @@ impl Moving {
             (false, false) => return Err(Refusal::NothingThere),
             // It has come true, or nearly.
             (false, true) => {}
+            // Two that wish for different things would undo each other's for ever.
+            (true, false) if self.wish.is_some_and(|known| known != wish) && self.ticks < FRESH_TICKS => {
+                return Err(Refusal::Busy);
+            }
             (true, false) => (self.wish, self.ticks) = (Some(wish), 0),
         }
         Ok(())
@@ -108,12 +116,12 @@ impl Moving {
 }
 
 /// The group, as its leader knows it.
-pub(crate) fn report(raw: &RawNode<Held>) -> Report {
+pub(crate) fn report(raw: &RawNode<Held>, is_heard: impl Fn(u64) -> bool) -> Report {
     let (raft, conf) = (&raw.raft, raw.raft.prs().conf());
     let member = |(id, progress): (&u64, &raft::Progress)| MemberReport {
         node: node_of(*id),
         votes: conf.voters().contains(*id),
-        is_heard: *id == raft.id || progress.recent_active,
+        is_heard: is_heard(*id),
         has: progress.matched,
     };
     let mut members: Vec<MemberReport> = raft.prs().iter().map(member).collect();

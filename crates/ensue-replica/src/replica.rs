@@ -276,11 +276,12 @@ pub enum Absent {
 }
 
 /// What a node without a replica of the partition does about a message to it.
-pub fn on_message_to_nobody(message: Bytes) -> Absent {
+/// `plan` is what its configuration says of the partition ([`crate::plan`]).
+pub fn on_message_to_nobody(message: Bytes, plan: u64) -> Absent {
     match ReplicaMessage::decode(message) {
         Ok(ReplicaMessage::Invite) => Absent::Invited,
         Ok(ReplicaMessage::Hello(hello)) if !hello.answer => {
-            let none = Hello { heard: hello.nonce, answer: true, ..Hello::default() };
+            let none = Hello { heard: hello.nonce, answer: true, plan, ..Hello::default() };
             Absent::Answers(ReplicaMessage::Hello(none).encode())
         }
         _ => Absent::Nothing,

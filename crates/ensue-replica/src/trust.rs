@@ -57,6 +57,11 @@ impl Trust {
         self.heard.get(&node).is_none_or(|hello| hello.id.is_some() && !hello.suspended)
     }
 
+    /// Whether another node is told the same of who is meant to lead.
+    pub(crate) fn is_of_one_mind(&self, node: u16, plan: u64) -> bool {
+        self.heard.get(&node).is_none_or(|hello| hello.plan == plan)
+    }
+
     pub(crate) fn hello(&self, of: u16, own: Hello) -> Hello {
         let heard = self.heard.get(&of).map_or(0, |hello| hello.nonce);
         let suspended = !self.whole;

@@ -182,7 +182,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     let backups =
         Backups::new(directory.path().into(), lines(&config.effective()), machine.boot_id, inboxes.clone());
     let errands = Errands::start(subjects(config, machine, certificates.clone()), backups)?;
-    let found = directory.replicas();
+    let found = directory.replicas()?;
     let mut pumps = Vec::new();
     for (index, poll) in polls.into_iter().enumerate() {
         let core = CoreId(cluster.own_node().first_core + index as u16);

@@ -170,18 +170,21 @@ impl Directory {
         &self.path
     }
 
-    /// The partitions of which a replica has written something here.
-    pub(crate) fn replicas(&self) -> Vec<PartitionId> {
-        let Ok(folders) = fs::read_dir(&self.path) else { return Vec::new() };
-        let names = folders.filter_map(|folder| folder.ok()?.file_name().into_string().ok());
-        let mut partitions: Vec<PartitionId> = names.filter_map(|name| partition_named(&name)).collect();
-        let is_journal = |(file, _): &(FileName, u64)| matches!(file, FileName::Journal(_));
-        partitions.retain(|partition| {
-            let files = fsck::list(&self.path.join(folder_name(*partition)));
-            files.is_ok_and(|files| files.iter().any(is_journal))
-        });
+    /// The partitions of which a replica has written something here. What cannot be read is not taken for nothing:
+    /// others rest on what this node says that it has.
+    pub(crate) fn replicas(&self) -> Result<Vec<PartitionId>, DirectoryError> {
+        let fails = |error| DirectoryError::Machine { path: self.path.clone(), error };
+        let mut partitions = Vec::new();
+        for folder in fs::read_dir(&self.path).map_err(fails)? {
+            let name = folder.map_err(fails)?.file_name();
+            let Some(partition) = name.to_str().and_then(partition_named) else { continue };
+            let files = fsck::list(&self.path.join(folder_name(partition))).map_err(fails)?;
+            if files.iter().any(|(file, _)| matches!(file, FileName::Journal(_))) {
+                partitions.push(partition);
+            }
+        }
         partitions.sort_unstable();
-        partitions
+        Ok(partitions)
     }
 }
 

@@ -94,7 +94,7 @@ rules! {
     WhatIsForgottenWasShown,
     /// EXEC does nothing if a key that it watches has changed in its datacenter.
     ExecChecksWatches,
-    /// Nobody hears what the former owner of a replicated partition said once another one is known (decision 49).
+    /// Nobody hears what the former owner of a replicated partition said once another one is known (decision 50).
     HearOnlyTheOwner,
     /// What a session watches that does not see all that its datacenter wrote there has changed (decision 34).
     WatchSeesAllOfItsDatacenter,

@@ -51,7 +51,12 @@ pub(super) fn order_of_owners(
 }
 
 /// A group in lines of text, `name:value` as in `INFO`.
-pub(super) fn told(topology: &Topology, partition: PartitionId, report: &Report) -> Bytes {
+pub(super) fn told(
+    topology: &Topology,
+    partition: PartitionId,
+    report: &Report,
+    is_reached: impl Fn(CoreId) -> bool,
+) -> Bytes {
     let here = topology.datacenter;
     let node = |core| topology.node_of(here, CoreId(core)).unwrap_or(usize::from(core));
     let yes = |is: bool| if is { "yes" } else { "no" };
@@ -63,6 +68,10 @@ pub(super) fn told(topology: &Topology, partition: PartitionId, report: &Report)
         report.committed,
         yes(report.changes),
     );
+    let nodes = 0..topology.datacenters[usize::from(here.0)].nodes.len();
+    let reached = nodes.filter(|node| topology.core_on(here, *node, partition).is_some_and(&is_reached));
+    let reached: Vec<String> = reached.map(|node| node.to_string()).collect();
+    let _ = write!(text, "reached:{}\r\n", reached.join(","));
     for member in &report.members {
         let _ = write!(
             text,
@@ -80,6 +89,7 @@ pub(super) fn told(topology: &Topology, partition: PartitionId, report: &Report)
 pub(super) fn refused(partition: PartitionId, refusal: Refusal) -> Bytes {
     match refusal {
         Refusal::LeadsNot => NO_OWNER,
+        Refusal::Busy => format!("TRYAGAIN {partition}: {refusal}").into(),
         refusal => format!("ERR {partition}: {refusal}").into(),
     }
 }

@@ -333,7 +333,8 @@ impl World {
 
     fn deliver(&mut self, from: u16, to: u16, message: Bytes) -> Result<(), String> {
         if self.node(to).replica.is_none() {
-            match on_message_to_nobody(message.clone()) {
+            let plan = self.config(to).plan();
+            match on_message_to_nobody(message.clone(), plan) {
                 Absent::Invited => self.host(to)?,
                 Absent::Answers(answer) => self.send(to, from, answer),
                 Absent::Nothing => {}
@@ -378,7 +379,7 @@ impl World {
                     return Err(format!("{wish:?} is refused while it comes true"));
                 }
                 // An earlier wish may have come true after all.
-                if refused.is_some_and(|refusal| refusal != Refusal::LeadsNot) {
+                if refused.is_some_and(|refusal| !matches!(refusal, Refusal::LeadsNot | Refusal::Busy)) {
                     self.wish = None;
                 }
             }

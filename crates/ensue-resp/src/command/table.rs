@@ -116,7 +116,7 @@ const OTHERS: [CommandSpec; 92] = [
         ),
     row("causal", -2, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
         .listed("causal", "0.1.0")
-        .subcommands(&["backup", "conflicts", "dead", "digest", "discarded", "help", "merge", "readmit", "session", "token", "wait"])
+        .subcommands(&["backup", "conflicts", "dead", "digest", "discarded", "help", "merge", "move", "readmit", "replicas", "session", "token", "wait"])
         .says(
             "Carry the causal past of a session to another connection or datacenter.",
             "A token read in one datacenter and merged in another makes its writes visible there before the next answer.",

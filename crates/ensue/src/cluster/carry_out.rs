@@ -9,7 +9,8 @@ use anyhow::bail;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// A wish is repeated so often; it lasts for seconds.
+/// A wish is repeated so often; it lasts for five seconds.
+const AGAIN: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(200);
 /// Nothing comes of a move for so long: it is given up.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -56,16 +57,23 @@ impl Mover<'_, '_> {
     }
 
     fn have_moved(&mut self, step: Move, show: &mut dyn FnMut(String)) -> anyhow::Result<Ended> {
-        let words = [step.partition, step.from, step.to].map(|number| number.to_string());
-        let words = ["CAUSAL", "MOVE", &words[0], &words[1], &words[2]];
+        let numbers = [step.partition, step.from, step.to].map(|number| number.to_string());
+        let wish = ["CAUSAL", "MOVE", &numbers[0], &numbers[1], &numbers[2]];
+        let look = ["CAUSAL", "REPLICAS", &numbers[0]];
         let (mut known, mut since) = (None, Instant::now());
+        let mut wished: Option<Instant> = None;
         loop {
             if self.stop.is_asked() {
                 return Ok(Ended::Interrupted);
             }
-            let said = match self.asking.call(&words) {
+            // Each wish stands in the audit log; in between it is enough to look.
+            let asks = wished.is_none_or(|at| at.elapsed() > AGAIN);
+            let said = match self.asking.call(if asks { &wish[..] } else { &look[..] }) {
                 Ok(Ok(text)) => {
                     let group = Group::read(&text)?;
+                    if asks {
+                        wished = Some(Instant::now());
+                    }
                     if group.votes(step.to) && !group.votes(step.from) && !group.changes {
                         return Ok(Ended::Done);
                     }
@@ -73,7 +81,10 @@ impl Mover<'_, '_> {
                     show(reached.0.clone());
                     reached
                 }
-                Ok(Err(words)) if is_passing(&words) => (words, 0),
+                Ok(Err(words)) if is_passing(&words) => {
+                    wished = None;
+                    (words, 0)
+                }
                 Ok(Err(words)) => bail!("partition {}: {words}", step.partition),
                 // The node that is asked may be starting again.
                 Err(error) => (format!("{error:#}"), 0),

@@ -23,6 +23,8 @@ pub(super) struct Group {
     pub(super) committed: u64,
     /// Its members are being changed.
     pub(super) changes: bool,
+    /// The nodes that its owner can reach, itself among them.
+    pub(super) reached: Vec<u16>,
     pub(super) members: Vec<Member>,
 }
 
@@ -38,6 +40,10 @@ impl Group {
                 "term" => group.term = value.parse()?,
                 "committed" => group.committed = value.parse()?,
                 "changing" => group.changes = value == "yes",
+                "reached" => {
+                    let nodes = value.split(',').filter(|node| !node.is_empty()).map(str::parse);
+                    group.reached = nodes.collect::<Result<_, _>>()?;
+                }
                 // What later versions say besides.
                 name => match name.strip_prefix("node").and_then(|number| number.parse().ok()) {
                     Some(node) => group.members.push(member(node, value)?),
@@ -50,7 +56,7 @@ impl Group {
 
     /// Whether a node has a replica that counts.
     pub(super) fn votes(&self, node: u16) -> bool {
-        self.member(node).is_some_and(|member| member.votes)
+        self.members.iter().any(|member| member.node == node && member.votes)
     }
 
     pub(super) fn member(&self, node: u16) -> Option<&Member> {
@@ -90,6 +96,11 @@ impl Datacenter {
         Ok(Datacenter { name, nodes, groups: groups.collect::<anyhow::Result<_>>()? })
     }
 
+    /// Whether all owners can reach a node.
+    pub(super) fn reaches(&self, node: u16) -> bool {
+        self.groups.iter().all(|group| group.reached.contains(&node))
+    }
+
     /// How many replicas a node has.
     pub(super) fn replicas_on(&self, node: u16) -> usize {
         self.groups.iter().filter(|group| group.votes(node)).count()
@@ -122,7 +133,7 @@ pub(super) fn is_passing(words: &str) -> bool {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "partition:3\r\nowner:0\r\nterm:7\r\ncommitted:90\r\nchanging:no\r\n\
+    const TEXT: &str = "partition:3\r\nowner:0\r\nterm:7\r\ncommitted:90\r\nchanging:no\r\nreached:0,2\r\n\
                         node0:core=0,vote=yes,heard=yes,has=90\r\nnode2:core=2,vote=no,heard=yes,has=41\r\n";
 
     #[test]
@@ -132,8 +143,17 @@ mod tests {
             Member { node: 0, votes: true, is_heard: true, has: 90 },
             Member { node: 2, votes: false, is_heard: true, has: 41 },
         ];
-        assert_eq!(group, Group { partition: 3, owner: 0, term: 7, committed: 90, changes: false, members });
+        let reached = vec![0, 2];
+        let expected =
+            Group { partition: 3, owner: 0, term: 7, committed: 90, changes: false, reached, members };
+        assert_eq!(group, expected);
         assert!(group.votes(0) && !group.votes(2) && !group.votes(1));
+    }
+
+    #[test]
+    fn a_node_that_lost_its_directory_still_has_its_vote() {
+        let text = "node1:vote=no,heard=yes,has=3\r\nnode1:vote=yes,heard=no,has=90\r\n";
+        assert!(Group::read(text).expect("it is well formed").votes(1));
     }
 
     #[test]

@@ -71,8 +71,8 @@ impl Plan {
         for group in datacenter.groups.iter().filter(|group| group.votes(node)) {
             let Some(to) = counts.emptiest(group, |to| to != node) else {
                 bail!(
-                    "each partition has as many replicas as the datacenter has nodes, so partition {} can only leave \
-                     node {node} with fewer replicas than `replicas` says: start another node first",
+                    "every other node has a replica of partition {} or cannot be reached, so it can only leave node \
+                     {node} with fewer replicas than `replicas` says: start another node first",
                     group.partition
                 );
             };
@@ -119,37 +119,44 @@ impl Plan {
 }
 
 /// How many replicas each node has, while a plan is made.
-struct Counts(BTreeMap<u16, usize>);
+struct Counts {
+    of: BTreeMap<u16, usize>,
+    /// Nodes that are down get nothing.
+    reached: Vec<u16>,
+}
 
 impl Counts {
     fn of(datacenter: &Datacenter) -> Counts {
-        Counts((0..datacenter.nodes).map(|node| (node, datacenter.replicas_on(node))).collect())
+        let of = (0..datacenter.nodes).map(|node| (node, datacenter.replicas_on(node))).collect();
+        let reached = (0..datacenter.nodes).filter(|node| datacenter.reaches(*node)).collect();
+        Counts { of, reached }
     }
 
     /// The node with the fewest replicas and none of this partition.
     fn emptiest(&self, group: &Group, may: impl Fn(u16) -> bool) -> Option<u16> {
-        let free = self.0.iter().filter(|(node, _)| may(**node) && group.member(**node).is_none());
+        let may = |node: &u16| may(*node) && self.reached.contains(node) && group.member(*node).is_none();
+        let free = self.of.iter().filter(|(node, _)| may(node));
         free.min_by_key(|(node, count)| (**count, **node)).map(|(node, _)| *node)
     }
 
     /// A replica of the fullest node that has one to give to a node with at least two fewer.
     fn next_step(&self, datacenter: &Datacenter) -> Option<Move> {
-        let mut fullest: Vec<(usize, u16)> = self.0.iter().map(|(node, count)| (*count, *node)).collect();
+        let mut fullest: Vec<(usize, u16)> = self.of.iter().map(|(node, count)| (*count, *node)).collect();
         fullest.sort_unstable_by_key(|(count, node)| (std::cmp::Reverse(*count), *node));
         fullest.into_iter().find_map(|(count, from)| {
             let groups = datacenter.groups.iter().filter(|group| group.votes(from));
             let steps = groups.filter_map(|group| {
-                let to = self.emptiest(group, |to| self.0[&to] + 1 < count)?;
+                let to = self.emptiest(group, |to| self.of[&to] + 1 < count)?;
                 // Owners stay where they are, if another replica can go.
-                Some((group.owner == from, self.0[&to], Move { partition: group.partition, from, to }))
+                Some((group.owner == from, self.of[&to], Move { partition: group.partition, from, to }))
             });
             steps.min_by_key(|(owns, count, step)| (*owns, *count, step.partition)).map(|(.., step)| step)
         })
     }
 
     fn take(&mut self, step: Move) -> Move {
-        *self.0.entry(step.from).or_default() -= 1;
-        *self.0.entry(step.to).or_default() += 1;
+        *self.of.entry(step.from).or_default() -= 1;
+        *self.of.entry(step.to).or_default() += 1;
         step
     }
 }

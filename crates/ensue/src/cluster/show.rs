@@ -14,7 +14,8 @@ pub(super) fn text(datacenter: &Datacenter, paint: Paint) -> String {
         writeln!(text, "{}", paint.bold(&format!("{name}: {} partitions on {nodes} nodes", groups.len())));
     for node in 0..*nodes {
         let (owned, replicas) = (datacenter.owned_by(node), datacenter.replicas_on(node));
-        let _ = writeln!(text, "  node {node:<3} {replicas:>5} replicas, owns {owned} of them");
+        let away = if datacenter.reaches(node) { String::new() } else { paint.bad("  (cannot be reached)") };
+        let _ = writeln!(text, "  node {node:<3} {replicas:>5} replicas, owns {owned} of them{away}");
     }
     let _ = writeln!(text, "{}", paint.dim("partition  owner  replicas on nodes"));
     for group in groups {
@@ -50,10 +51,12 @@ mod tests {
             member(2, true, true, 10),
             member(3, false, true, 5),
         ];
-        let group = Group { partition: 0, owner: 0, term: 2, committed: 1_000, changes: true, members };
+        let reached = vec![0, 2, 3];
+        let group =
+            Group { partition: 0, owner: 0, term: 2, committed: 1_000, changes: true, reached, members };
         let datacenter = Datacenter { name: "dc1".into(), nodes: 4, groups: vec![group] };
         let expected = "dc1: 1 partitions on 4 nodes\n  node 0       1 replicas, owns 1 of them\n  \
-             node 1       1 replicas, owns 0 of them\n  node 2       1 replicas, owns 0 of them\n  \
+             node 1       1 replicas, owns 0 of them  (cannot be reached)\n  node 2       1 replicas, owns 0 of them\n  \
              node 3       0 replicas, owns 0 of them\npartition  owner  replicas on nodes\n        \
              0      0  0, 1 (silent), 2 (990 entries behind), 3 (learns)  (its members change)\n";
         assert_eq!(text(&datacenter, Paint::off()), expected);

@@ -21,8 +21,8 @@ fn a_group_is_told_by_nodes_and_not_by_cores() {
     let member = |node, votes, has| MemberReport { node, votes, is_heard: true, has };
     let members = vec![member(0, true, 12), member(5, false, 7)];
     let report = Report { leader: 0, term: 3, committed: 12, changes: true, members };
-    let text = told(&topology(), PartitionId(2), &report);
-    let expected = "partition:2\r\nowner:0\r\nterm:3\r\ncommitted:12\r\nchanging:yes\r\n\
+    let text = told(&topology(), PartitionId(2), &report, |core| core != CoreId(2));
+    let expected = "partition:2\r\nowner:0\r\nterm:3\r\ncommitted:12\r\nchanging:yes\r\nreached:0,2\r\n\
                     node0:core=0,vote=yes,heard=yes,has=12\r\nnode2:core=5,vote=no,heard=yes,has=7\r\n";
     assert_eq!(text, expected);
 }

@@ -39,6 +39,7 @@ fn commands_of_operators_are_recorded_and_those_of_applications_are_not() {
         "CLIENT KILL ID 3",
         "CLIENT LIST",
         "CAUSAL BACKUP BEGIN b",
+        "CAUSAL MOVE 0 0 1",
         "CONFIG GET *",
         "DEBUG SLEEP 0",
         "FLUSHALL",

@@ -8,6 +8,7 @@ fn datacenter(nodes: u16, places: &[&[u16]]) -> Datacenter {
     let group = |(partition, nodes): (usize, &&[u16])| Group {
         partition: partition as u16,
         owner: nodes[0],
+        reached: (0..64).collect(),
         members: nodes
             .iter()
             .map(|node| Member { node: *node, votes: true, is_heard: true, has: 1 })
@@ -46,6 +47,15 @@ fn a_node_is_not_drained_where_no_other_can_take_its_replicas() {
     let full = datacenter(3, &[&[0, 1, 2]]);
     let refused = Plan::drain(&full, 1).expect_err("every node has one");
     assert!(refused.to_string().contains("start another node first"), "{refused}");
+}
+
+#[test]
+fn a_node_that_cannot_be_reached_gets_nothing() {
+    let mut before = datacenter(5, &[&[0, 1, 2], &[1, 2, 0]]);
+    before.groups[1].reached.retain(|node| *node != 4);
+    let plan = Plan::drain(&before, 0).expect("node 3 is left");
+    assert!(plan.moves.iter().all(|step| step.to == 3), "{plan:?}");
+    assert!(Plan::balance(&before).moves.iter().all(|step| step.to == 3));
 }
 
 #[test]
