@@ -549,8 +549,7 @@ impl Member {
             return;
         }
         // A start must know that this is committed: it would miss the bytes otherwise.
-        let mut hard = self.raw.raft.hard_state();
-        hard.commit = hard.commit.max(index);
+        let hard = self.lasting(self.raw.raft.hard_state(), index);
         self.writer.write(out, vec![Record::Hard(hard)], true, Purpose::Nothing);
         self.serving.note_taken_away(operation);
         match operation {
@@ -569,8 +568,7 @@ impl Member {
         self.raw.mut_store().members = members.clone();
         // That this is committed must not be lost with the power of all who know it: the members of before would be
         // asked for, and may be gone.
-        let mut hard = self.raw.raft.hard_state();
-        hard.commit = hard.commit.max(entry.index);
+        let hard = self.lasting(self.raw.raft.hard_state(), entry.index);
         let records = vec![Record::Members { index: entry.index, members }, Record::Hard(hard)];
         self.writer.write(out, records, true, Purpose::Nothing);
         if self.raw.raft.state == StateRole::Leader && !self.is_member() {
@@ -597,7 +595,7 @@ impl Member {
             let is_promise = (hard.term, hard.vote) != (old_hard.term, old_hard.vote);
             syncs |= is_promise;
             if is_promise || !entries.is_empty() {
-                records.push(Record::Hard(hard.clone()));
+                records.push(Record::Hard(self.lasting(hard.clone(), 0)));
             }
             self.raw.mut_store().hard = hard.clone();
         }
@@ -651,6 +649,12 @@ impl Member {
         Ok(())
     }
 
+    /// In the journal only what is durable here is committed: such bytes that are missing after a start are damage.
+    fn lasting(&self, mut hard: HardState, carried_out: u64) -> HardState {
+        hard.commit = hard.commit.min(self.raw.raft.raft_log.persisted).max(carried_out);
+        hard
+    }
+
     fn rotate(&mut self, config: &Config, out: &mut Outputs) -> Result<(), End> {
         if !self.writer.is_long(config) || self.fetching.is_some() {
             return Ok(());
@@ -663,8 +667,7 @@ impl Member {
         let (index, term) = held.applied;
         let base =
             Base { id: self.id, index, term, members: held.members.clone(), contents: held.contents.clone() };
-        let mut hard = held.hard.clone();
-        hard.commit = hard.commit.max(index);
+        let hard = self.lasting(held.hard.clone(), index);
         let records = opening(config, base, (self.trust.life(), self.trust.is_whole()), hard);
         let records = with_entries(records, held, self.executed).map_err(unreadable)?;
         self.writer.begin_journal(out, records);
