@@ -137,8 +137,8 @@ def test_what_a_script_did_arrives_everywhere_and_the_script_does_not(clean, cli
 def test_a_runaway_script_is_stopped_and_has_changed_nothing(client):
     client.set("k", "before")
     for text in [
-        "redis.call('SET', KEYS[1], 'x') while true do end",
-        "while true do pcall(function() redis.call('APPEND', KEYS[1], 'x') while true do end end) end",
+        "redis.call('SET', KEYS[1], 'x'); ('a'):gsub('a', function() while true do end end)",
+        "('a'):gsub('a', function() while true do pcall(redis.call, 'APPEND', KEYS[1], 'x') end end)",
         "redis.call('DEL', KEYS[1]) local t = {} while true do t[#t + 1] = ('x'):rep(100000) .. #t end",
         "return (('a'):rep(32)):find(('a?'):rep(32) .. ('a'):rep(32))",
     ]:
@@ -147,6 +147,70 @@ def test_a_runaway_script_is_stopped_and_has_changed_nothing(client):
         assert client.get("k") == "before"
     with pytest.raises(redis.ResponseError, match="NOTBUSY"):
         client.script_kill()
+
+
+@pytest.fixture
+def soon_busy(client):
+    """Commands are refused when a script has run for a tenth of a second."""
+    client.config_set("busy-reply-threshold", 100)
+    yield client
+    client.config_set("busy-reply-threshold", 5000)
+
+
+def in_background(clean, text, key):
+    """Runs a script on a connection of its own; what came of it is put into the list."""
+    outcome = []
+
+    def run():
+        with clean.client(1, timeout=60) as own:
+            try:
+                outcome.append(own.eval(text, 1, key))
+            except redis.ResponseError as error:
+                outcome.append(str(error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, outcome
+
+
+def is_busy(client, key):
+    try:
+        client.get(key)
+    except redis.ResponseError as error:
+        return str(error).startswith("BUSY ") or "busy running a script" in str(error)
+    return False
+
+
+def test_a_long_script_makes_its_partition_busy_until_it_is_killed(clean, soon_busy):
+    here, elsewhere = key_in(0, PARTITIONS, "busy"), key_in(1, PARTITIONS, "idle")
+    thread, outcome = in_background(clean, "while true do redis.call('GET', KEYS[1]) end", here)
+    with clean.client(1) as other:
+        wait_until(lambda: is_busy(other, here), 20, "the partition is busy")
+        other.set(elsewhere, "served")
+        assert other.get(elsewhere) == "served"
+        with pytest.raises(redis.ResponseError, match="busy running a script"):
+            other.set(here, "refused")
+        assert other.script_kill()
+        thread.join()
+        assert "killed by user" in outcome[0]
+        assert other.get(here) is None
+        with pytest.raises(redis.ResponseError, match="NOTBUSY"):
+            other.script_kill()
+
+
+def test_a_long_script_that_has_written_is_not_killed_and_ends_as_one_step(clean, soon_busy):
+    key = key_in(0, PARTITIONS, "busy")
+    text = "for i = 1, 500000 do redis.call('INCR', KEYS[1]) end return redis.call('GET', KEYS[1])"
+    thread, outcome = in_background(clean, text, key)
+    with clean.client(1) as other, clean.client(2) as far:
+        wait_until(lambda: is_busy(other, key), 20, "the partition is busy")
+        with pytest.raises(redis.ResponseError, match="UNKILLABLE"):
+            other.script_kill()
+        assert far.get(key) is None
+        thread.join()
+        assert outcome == ["500000"]
+        assert other.get(key) == "500000"
+        wait_until(lambda: far.get(key) == "500000", 10, "the one entry arrives")
 
 
 def test_a_release_by_compare_and_delete_in_a_pipeline(client):

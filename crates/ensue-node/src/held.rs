@@ -6,7 +6,7 @@
 //!   about the script, or about no row.
 //! - On a request of a session, when the script has run for so long that commands are refused: it is refused with
 //!   `BUSY`, and so are those that are held. What tells that a session does not wait any longer is held.
-//! - On a stop: the script is stopped, and everything that was held is taken before the partition stops.
+//! - On a stop, or when the disk has failed: the script is stopped, and everything that was held is taken before.
 
 use crate::partition::Partition;
 use ensue_store::disk::DiskDone;
@@ -80,6 +80,10 @@ impl Holding {
     }
 
     pub(crate) fn on_disk(&mut self, now: Now, done: DiskDone) {
+        let is_fatal = matches!(&done, DiskDone::Failed { file, full, .. } if file.is_none() || !full);
+        if is_fatal {
+            self.stop_scripts(now);
+        }
         match self.is_in_script() {
             true => self.held.push_back(Held::Disk(done)),
             false => self.partition.on_disk(now, done),
@@ -161,11 +165,17 @@ impl Holding {
     }
 
     pub(crate) fn shut_down(&mut self) {
-        while self.is_in_script() {
-            self.partition.executor().stop_scripts();
-            self.release(self.partition.cx.now);
-        }
+        self.stop_scripts(self.partition.cx.now);
         self.partition.shut_down();
+    }
+
+    /// Stops scripts, one after the other, and takes what was held.
+    fn stop_scripts(&mut self, now: Now) {
+        while self.is_in_script() {
+            self.partition.cx.now = now;
+            self.partition.executor().stop_scripts();
+            self.release(now);
+        }
     }
 
     fn is_in_script(&self) -> bool {
@@ -217,6 +227,7 @@ impl Holding {
         }
         let partition = &mut self.partition;
         partition.executor().settle();
+        partition.executor().read_what_is_answered();
         partition.executor().resume_blocked();
         partition.deliver_buffered();
         partition.finish_catching_up();

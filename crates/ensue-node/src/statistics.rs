@@ -4,7 +4,9 @@
 //! here reads a clock. Whoever gives inputs reads one for each, so the time from the first input of a turn to its end
 //! is what the turn took; it is shared evenly by the commands that were executed in it.
 
+use bytes::Bytes;
 use ensue_resp::{CommandSpec, TABLE};
+use ensue_types::Reply;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -37,6 +39,8 @@ pub(crate) struct Statistics {
     subcommand_histograms: BTreeMap<(usize, &'static str), Histogram>,
     /// Executed in the present turn.
     recent: Vec<(Name, u32)>,
+    /// Errors that commands of scripts were answered with, by their first words.
+    errors: BTreeMap<String, u64>,
     /// Keys that reads have found, and have not.
     hits: u64,
     misses: u64,
@@ -47,8 +51,8 @@ impl Default for Statistics {
         let commands = vec![Counts::default(); TABLE.len()];
         let histograms = vec![None; TABLE.len()];
         let (subcommands, subcommand_histograms) = Default::default();
-        let (recent, hits, misses) = Default::default();
-        Statistics { commands, subcommands, histograms, subcommand_histograms, recent, hits, misses }
+        let (recent, errors, hits, misses) = Default::default();
+        Statistics { commands, subcommands, histograms, subcommand_histograms, recent, errors, hits, misses }
     }
 }
 
@@ -74,6 +78,21 @@ impl Statistics {
         match self.recent.last_mut() {
             Some((last, count)) if last.0 == name.0 && last.1.is_none() && name.1.is_none() => *count += 1,
             _ => self.recent.push((name, 1)),
+        }
+    }
+
+    /// What a script has called. The time that it took is its script's.
+    pub(crate) fn add_calls(&mut self, calls: ScriptCounts) {
+        for (name, calls) in calls.commands {
+            let counts = self.counts(name);
+            counts.calls += calls.calls;
+            counts.failed += calls.failed;
+            counts.rejected += calls.rejected;
+        }
+        for (word, count) in calls.errors {
+            if self.errors.len() < ERRORS_MAX || self.errors.contains_key(&word) {
+                *self.errors.entry(word).or_default() += count;
+            }
         }
     }
 
@@ -128,6 +147,11 @@ impl Statistics {
             }
         }
         self.add_histograms(&mut metrics);
+        if !self.errors.is_empty() {
+            metrics.push(("total_error_replies".to_owned(), self.errors.values().sum::<u64>() as i64));
+            let errors = self.errors.iter().map(|(word, count)| (format!("{ERROR}{word}"), *count as i64));
+            metrics.extend(errors);
+        }
         metrics.push(("keyspace_hits".to_owned(), self.hits as i64));
         metrics.push(("keyspace_misses".to_owned(), self.misses as i64));
         metrics
@@ -165,6 +189,54 @@ impl Statistics {
         self.subcommands.entry((row, name)).or_default()
     }
 }
+
+/// What scripts have called, and what that was answered with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ScriptCounts {
+    commands: BTreeMap<Name, Counts>,
+    errors: BTreeMap<String, u64>,
+}
+
+impl ScriptCounts {
+    /// A command was called, and answered so; or not executed, which the answer says.
+    pub(crate) fn count(
+        &mut self,
+        name: &'static CommandSpec,
+        args: &[Bytes],
+        reply: &Reply,
+        executed: bool,
+    ) {
+        let counts = self.commands.entry((name.index(), name.subcommand(args))).or_default();
+        match executed {
+            true => {
+                counts.calls += 1;
+                counts.failed += u64::from(reply.is_error());
+            }
+            false => counts.rejected += 1,
+        }
+        self.count_error(reply, 1);
+    }
+
+    /// An error that no command was executed with.
+    pub(crate) fn count_unknown(&mut self, reply: &Reply) {
+        self.count_error(reply, 1);
+    }
+
+    /// A script is answered with the error of its last command, which its session counts.
+    pub(crate) fn take_back(&mut self, reply: &Reply) {
+        self.count_error(reply, -1);
+    }
+
+    fn count_error(&mut self, reply: &Reply, by: i64) {
+        let Reply::Error(words) = reply else { return };
+        let word = words.split(' ').next().unwrap_or_default();
+        let count = self.errors.entry(word.to_owned()).or_default();
+        *count = count.saturating_add_signed(by);
+    }
+}
+
+/// First words of errors that are counted each by itself; there are fewer.
+const ERRORS_MAX: usize = 128;
 
 /// What the names of the metrics of a command begin with.
 pub(crate) const COMMAND: &str = "cmdstat_";

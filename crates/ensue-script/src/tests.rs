@@ -248,6 +248,7 @@ fn a_library_sees_little_while_it_registers_its_functions() {
         let absent = format!("nonexistent global variable '{name}'");
         assert!(load(text).contains(&absent), "{}", load(text));
     }
+    assert!(load("local y = getmetatable(_G)").contains("variable 'getmetatable'"));
     assert!(load("x = 1").ends_with("Attempt to modify a readonly table"), "{}", load("x = 1"));
     assert_eq!(load("redis.log(redis.LOG_NOTICE, redis.REDIS_VERSION)"), "lib");
 }
@@ -261,4 +262,18 @@ fn a_script_asks_whether_its_user_may_and_nothing_is_carried_out() {
     let told = [Reply::bulk("true"), Reply::bulk("false")];
     assert_eq!(run_on(&mut scripts, text, &mut store).outcome, Outcome::Ended(Reply::Array(told.to_vec())));
     assert!(store.values.is_empty());
+}
+
+#[test]
+fn a_function_registers_no_other() {
+    let text =
+        "#!lua name=lib\nredis.register_function('f', function() redis.register_function('g', print) end)";
+    let text = text.replace("print", "function() end");
+    let mut scripts = Scripts::new(limits());
+    scripts.load_library(&Bytes::from(text), false).expect("it registers");
+    let script = scripts.libraries().find(b"f").expect("it was registered").0.script.clone();
+    let with = Invocation { keys: &[], args: &[], read_only: false, function: Some("f"), seed: 0 };
+    let words = "ERR redis.register_function can only be called on FUNCTION LOAD command script: f";
+    let outcome = scripts.run(&script, with, &mut Store::default()).outcome;
+    assert!(matches!(&outcome, Outcome::Ended(Reply::Error(told)) if told.starts_with(words)), "{outcome:?}");
 }

@@ -17,6 +17,7 @@ use ensue_store::row::Kind;
 pub(super) fn name(request: &Request, evaluation: &mut Evaluation<'_>, after: usize) {
     let changes = evaluation.take_written(after);
     let mut named: Vec<Written> = Vec::new();
+    let new = evaluation.take_new();
     let is_first = |named: &[Written], key: &Option<Bytes>| !named.iter().any(|one| one.key == *key);
     for change in &changes {
         let Some(key) = change.key.as_ref().filter(|_| is_first(&named, &change.key)) else { continue };
@@ -24,7 +25,12 @@ pub(super) fn name(request: &Request, evaluation: &mut Evaluation<'_>, after: us
         let is_gone = evaluation.is_absent(key);
         let event = event_of(request, key, is_gone);
         let with = |event| Written { event: Some(event), ..change.clone() };
-        named.push(with(event));
+        if !is_gone && new.contains(key) {
+            named.push(with("new"));
+        }
+        // Reading for a group makes consumers; what is pending has no events.
+        let has_event = event != "xgroup-createconsumer" || evaluation.made_consumer;
+        named.push(with(if has_event { event } else { "" }));
         let sets_deadline = matches!(request, Request::Set { .. } | Request::Whole(_))
             && of_key().any(|other| other.change == Happened::Deadline);
         if sets_deadline && !is_gone {
@@ -77,6 +83,7 @@ pub(crate) fn of_change(change: Happened) -> &'static str {
 /// The letter of the class of an event in `notify-keyspace-events`.
 pub(crate) fn class_of(event: &str) -> char {
     match event {
+        "new" => 'n',
         "expired" => 'x',
         "evicted" => 'e',
         "del" | "expire" | "persist" | "rename_from" | "rename_to" | "copy_to" | "restore" | "move_to" => 'g',
@@ -219,7 +226,6 @@ fn of_streams(stream: &Stream) -> &'static str {
             GroupChange::CreateConsumer(_) => "xgroup-createconsumer",
             GroupChange::DeleteConsumer(_) => "xgroup-delconsumer",
         },
-        // Reading for a group makes consumers; what is pending has no events.
         _ => "xgroup-createconsumer",
     }
 }

@@ -518,7 +518,7 @@ impl CoreState {
         let flags = self.parameters.value(EVENTS);
         let Some(key) = key.filter(|_| !flags.is_empty() && !event.is_empty()) else { return };
         let class = events::class_of(std::str::from_utf8(&event).unwrap_or_default());
-        if !flags.contains(class) && !flags.contains('A') {
+        if !flags.contains(class) && (class == 'n' || !flags.contains('A')) {
             return;
         }
         let (of_keys, of_events) = (flags.contains('K'), flags.contains('E'));

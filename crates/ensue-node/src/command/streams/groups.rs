@@ -242,6 +242,11 @@ pub(super) fn put_consumer(
         seen_ms => seen_ms,
     };
     let consumer = Consumer { seen_ms, ..consumer };
+    // Only who is told of changes wants to know whether it was there.
+    if evaluation.written_count().is_some() {
+        let known = log(evaluation, key).and_then(|log| log.consumer(group, name));
+        evaluation.made_consumer |= matches!(known, Ok(None));
+    }
     evaluation.put_part(key, &StreamPart::Consumer(group.clone(), name.clone()), consumer.bytes());
 }
 

@@ -6,8 +6,10 @@ use super::Keyspaces;
 use super::scripts::is_published;
 use crate::partition::cx::Cx;
 use crate::partition::work::Execution;
+use crate::statistics::ScriptCounts;
 use bytes::Bytes;
-use ensue_types::{Args, limits};
+use ensue_resp::CommandSpec;
+use ensue_types::{Args, Reply, limits};
 use ensue_wire::Message;
 
 /// The commands of the scripts of one request, in their order, as far as there is room.
@@ -21,6 +23,10 @@ pub(super) struct ScriptCalls {
     /// What the user of the script may not do, as far as there is room, and bytes of it.
     denied: Vec<Args>,
     denied_bytes: usize,
+    /// How often what was called.
+    counts: ScriptCounts,
+    /// The error that the last command was answered with, if it was.
+    last_error: Option<Reply>,
 }
 
 impl ScriptCalls {
@@ -36,6 +42,30 @@ impl ScriptCalls {
             place += 1;
             place <= after || !is_published(args)
         });
+    }
+
+    /// A command was called, and answered so; without a row in the table there is none of its name.
+    pub(super) fn note_answer(
+        &mut self,
+        spec: Option<&'static CommandSpec>,
+        args: &[Bytes],
+        (reply, executed): (&Reply, bool),
+    ) {
+        match spec {
+            Some(spec) => self.counts.count(spec, args, reply, executed),
+            None => self.counts.count_unknown(reply),
+        }
+        self.last_error = reply.is_error().then(|| reply.clone());
+    }
+
+    /// The script is answered so. What an error of a command became is one error, which its session counts.
+    pub(super) fn note_end(&mut self, reply: &Reply) {
+        let last = self.last_error.take();
+        if let (Reply::Error(words), Some(Reply::Error(last))) = (reply, &last) {
+            if words.starts_with(&**last) {
+                self.counts.take_back(reply);
+            }
+        }
     }
 
     /// A message is to be published; false if there is no room for it.
@@ -75,7 +105,8 @@ impl ScriptCalls {
 impl Keyspaces {
     /// Tells the core of a session what its scripts have called, before it is answered.
     pub(super) fn tell_calls(&mut self, cx: &mut Cx, execution: &Execution) {
-        let ScriptCalls { commands, is_full, denied, .. } = std::mem::take(&mut self.called);
+        let ScriptCalls { commands, is_full, denied, counts, .. } = std::mem::take(&mut self.called);
+        cx.statistics.add_calls(counts);
         if commands.is_empty() && denied.is_empty() && !is_full {
             return;
         }

@@ -187,7 +187,10 @@ impl Keyspaces {
         observed.pieces += (run.steps / STEPS_PER_CELL) as usize;
         let kept = writer.stop_keeping();
         match run.outcome {
-            Outcome::Ended(reply) => reply,
+            Outcome::Ended(reply) => {
+                self.called.note_end(&reply);
+                reply
+            }
             Outcome::Stopped(reply) => {
                 let rows = &mut self.keyspaces[usize::from(script.keyspace.0)];
                 kept.into_iter().rev().for_each(|kept| rows.take_back(kept));
@@ -367,30 +370,17 @@ impl Calls for Commands<'_> {
         if asks {
             return Called::Answered(self.is_permitted(&args), COMMAND_STEPS);
         }
-        let spec = match self.allowed(&args, read_only) {
-            Ok(spec) => spec,
-            Err(reply) => return Called::Answered(reply, COMMAND_STEPS),
-        };
-        if let Some(reply) = self.denial(spec, &args) {
-            self.called.note_denied(&args);
-            return Called::Answered(reply, COMMAND_STEPS);
-        }
-        let refused = if spec.route == Route::Session { None } else { self.refusal(spec, &args) };
-        self.script.has_written |= refused.is_none() && spec.is_write();
-        if refused.is_none() && self.tells_calls && !is_published(&args) {
-            self.called.note(&args);
-        }
-        let reply = match (refused, spec.route) {
-            (Some(refused), _) => Err(refused),
-            (None, Route::Session) => Ok(self.session_command(spec, &args)),
-            (None, _) => Ok(self.evaluate(spec, &args)),
-        };
-        match reply {
+        let known = args.first().and_then(|name| ensue_resp::lookup(name));
+        match self.carry_out(&args, read_only) {
             Ok((reply, pieces)) => {
+                self.called.note_answer(known, &args, (&reply, true));
                 let steps = (pieces + reply.encoded_bytes() / BYTES_PER_STEP) as u64;
                 Called::Answered(reply, COMMAND_STEPS + steps)
             }
-            Err(Refused::Command(reply)) => Called::Answered(reply, COMMAND_STEPS),
+            Err(Refused::Command(reply)) => {
+                self.called.note_answer(known, &args, (&reply, false));
+                Called::Answered(reply, COMMAND_STEPS)
+            }
             Err(Refused::Script(reply)) => Called::Stop(reply),
         }
     }
@@ -403,6 +393,28 @@ enum Refused {
 }
 
 impl Commands<'_> {
+    /// The answer to a command that may be executed, and how many cells it took.
+    fn carry_out(&mut self, args: &[Bytes], read_only: bool) -> Result<(Reply, usize), Refused> {
+        let spec = self.allowed(args, read_only).map_err(Refused::Command)?;
+        if let Some(reply) = self.denial(spec, args) {
+            self.called.note_denied(args);
+            return Err(Refused::Command(reply));
+        }
+        if spec.route != Route::Session {
+            if let Some(refused) = self.refusal(spec, args) {
+                return Err(refused);
+            }
+            self.script.has_written |= spec.is_write();
+        }
+        if self.tells_calls && !is_published(args) {
+            self.called.note(args);
+        }
+        Ok(match spec.route {
+            Route::Session => self.session_command(spec, args),
+            _ => self.evaluate(spec, args),
+        })
+    }
+
     /// Whether the user may do this, as `redis.acl_check_cmd` asks.
     fn is_permitted(&self, args: &[Bytes]) -> Reply {
         let Some(spec) = ensue_resp::lookup(&args[0]) else { return NO_SUCH_COMMAND };

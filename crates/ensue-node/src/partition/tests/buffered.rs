@@ -111,6 +111,6 @@ fn a_core_that_wants_to_be_told_of_changes_says_so_once() {
     let mut world = world.started();
     said(&mut world);
     world.run("SET x 1");
-    let told = said(&mut world).into_iter().filter(|message| matches!(message, Message::Changed { .. }));
-    assert_eq!(told.count(), 1);
+    let is_told = |message: &Message| matches!(message, Message::Changed { event, .. } if event == "set");
+    assert_eq!(said(&mut world).iter().filter(|message| is_told(message)).count(), 1);
 }

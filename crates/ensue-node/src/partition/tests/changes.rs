@@ -116,4 +116,14 @@ fn keyspace_events() {
     assert_eq!(events("XADD t 1-1 f v; XDEL t 1-1"), "xadd xdel");
     assert_eq!(events("MULTI; SET x 1; INCR x; EXEC"), "set incrby");
     assert_eq!(events("GET x; SETNX x 2; LPUSHX none 1"), "");
+    assert_eq!(
+        events("XADD g 1-1 f v; XGROUP CREATE g h 0; XGROUP CREATECONSUMER g h bob"),
+        "xadd xgroup-create xgroup-createconsumer"
+    );
+    assert_eq!(events("XREADGROUP GROUP h ann STREAMS g >; XAUTOCLAIM g h bob 0 0"), "xgroup-createconsumer");
+    assert_eq!(events("CONFIG SET notify-keyspace-events KAn"), "");
+    assert_eq!(events("SET fresh 1; SET fresh 2; RPUSH many a b; DEL fresh"), "new set set new rpush del");
+    assert_eq!(events("MSET x 1 one 1 two 2"), "set new set new set");
+    assert_eq!(events("CONFIG SET notify-keyspace-events Kn"), "");
+    assert_eq!(events("SET fresh 1; SET fresh 2; INCR number"), "new new");
 }

@@ -333,3 +333,48 @@ fn what_is_executed_is_counted_by_its_subcommand() {
     assert!(counted.contains("|cmdstat_xgroup|create:calls=2,"), "{counted}");
     assert!(counted.contains("rejected_calls=0,failed_calls=1|"), "{counted}");
 }
+
+#[test]
+fn what_a_script_calls_is_counted_and_an_error_counts_once() {
+    let mut world = Scripted::new("eiger");
+    let mut told = |script: &str| {
+        world.words("CONFIG RESETSTAT");
+        world.eval(script);
+        let info = world.words("INFO commandstats") + &world.words("INFO errorstats");
+        let is_about = |line: &&str| {
+            ["set", "get", "incr", "select", "eval", "ERR", "WRONGTYPE", "NOSCRIPT"].iter().any(|name| {
+                line.starts_with(&format!("cmdstat_{name}:"))
+                    || line.starts_with(&format!("errorstat_{name}:"))
+            })
+        };
+        let without_times = |line: &str| {
+            let parts = line.split([',', ':']).filter(|part| !part.starts_with("usec"));
+            parts.collect::<Vec<_>>().join(" ").replace("cmdstat_", "").replace("_calls", "")
+        };
+        let lines = info.split('|').filter(is_about).map(without_times);
+        lines.collect::<Vec<_>>().join("; ")
+    };
+    let eval = |failed: u32| format!("eval calls=1 rejected=0 failed={failed}");
+    assert_eq!(
+        told("for i = 1, 3 do redis.call('SET', KEYS[1], i) end return redis.call('GET', KEYS[1])"),
+        format!("{}; get calls=1 rejected=0 failed=0; set calls=3 rejected=0 failed=0", eval(0))
+    );
+    assert_eq!(
+        told("redis.pcall('SELECT', 99) return 1"),
+        format!("{}; select calls=1 rejected=0 failed=1; errorstat_ERR count=1", eval(0))
+    );
+    let raised = format!("{}; select calls=1 rejected=0 failed=1; errorstat_ERR count=1", eval(1));
+    assert_eq!(told("redis.call('SELECT', 99)"), raised);
+    assert_eq!(told("return redis.pcall('SELECT', 99)"), raised);
+    assert_eq!(
+        told("redis.pcall('GET') redis.pcall('nothing') return redis.error_reply('WRONGTYPE mine')"),
+        format!(
+            "{}; get calls=0 rejected=1 failed=0; errorstat_ERR count=2; errorstat_WRONGTYPE count=1",
+            eval(1)
+        )
+    );
+    assert_eq!(
+        told("#!lua flags=no-writes\nredis.call('SET', KEYS[1], 1)"),
+        format!("{}; set calls=0 rejected=1 failed=0; errorstat_ERR count=1", eval(1))
+    );
+}
