@@ -8,6 +8,7 @@
 mod drawn;
 mod elements;
 mod fields;
+mod made;
 mod observed;
 mod order;
 mod parts;
@@ -27,6 +28,7 @@ use ensue_types::{
 
 pub use drawn::Draw;
 pub use elements::Element;
+use made::Made;
 pub use observed::{LooksUp, Observed};
 pub use order::{Ordered, Scored};
 pub use parts::Parts;
@@ -115,26 +117,15 @@ pub struct Evaluation<'a> {
     pub observed: Observed,
     /// What commands that choose by chance begin with.
     pub seed: u64,
-    /// If changes are noted: the rows that the command has changed, and whether they were not there before.
-    touched: Vec<(Bytes, bool)>,
-    /// If changes are noted: the command has made a consumer of a group of a stream.
-    pub made_consumer: bool,
+    /// If changes are noted: what the command has made.
+    made: Made,
 }
 
 impl<'a> Evaluation<'a> {
     /// Reads at a logical time, past or present, what the view shows.
     pub fn reading(keyspace: &'a mut Keyspace, at: LogicalTime, view: View<'a>) -> Evaluation<'a> {
         let observed = Observed::after(keyspace.flush_seen(view));
-        Evaluation {
-            keyspace,
-            at,
-            view,
-            writer: None,
-            observed,
-            seed: at.0,
-            touched: Vec::new(),
-            made_consumer: false,
-        }
+        Evaluation { keyspace, at, view, writer: None, observed, seed: at.0, made: Made::default() }
     }
 
     /// A command has ended: what it looked at is what the next one, or its caller, goes on from.
@@ -155,8 +146,7 @@ impl<'a> Evaluation<'a> {
             at: writer.write.at,
             view,
             seed: writer.write.at.0,
-            touched: Vec::new(),
-            made_consumer: false,
+            made: Made::default(),
             writer: Some(writer),
         }
     }
@@ -660,21 +650,6 @@ impl<'a> Evaluation<'a> {
         let everything = Previous::Nothing { forgotten: writer.write.stamp.before() };
         let previous = previous.map(|previous| if own(&previous) { everything } else { previous });
         writer.push(change, previous);
-    }
-}
-
-impl Evaluation<'_> {
-    /// The rows that the command has made, if changes are noted.
-    pub fn take_new(&mut self) -> Vec<Bytes> {
-        let touched = std::mem::take(&mut self.touched);
-        touched.into_iter().filter_map(|(key, is_new)| is_new.then_some(key)).collect()
-    }
-
-    fn note_if_new(&mut self, key: &Bytes) {
-        if self.written_count().is_some() && !self.touched.iter().any(|(known, _)| known == key) {
-            let is_new = self.is_absent(key);
-            self.touched.push((key.clone(), is_new));
-        }
     }
 }
 

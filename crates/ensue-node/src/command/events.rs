@@ -29,7 +29,7 @@ pub(super) fn name(request: &Request, evaluation: &mut Evaluation<'_>, after: us
             named.push(with("new"));
         }
         // Reading for a group makes consumers; what is pending has no events.
-        let has_event = event != "xgroup-createconsumer" || evaluation.made_consumer;
+        let has_event = event != "xgroup-createconsumer" || evaluation.has_made_consumer();
         named.push(with(if has_event { event } else { "" }));
         let sets_deadline = matches!(request, Request::Set { .. } | Request::Whole(_))
             && of_key().any(|other| other.change == Happened::Deadline);

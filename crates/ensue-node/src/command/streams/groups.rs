@@ -245,7 +245,8 @@ pub(super) fn put_consumer(
     // Only who is told of changes wants to know whether it was there.
     if evaluation.written_count().is_some() {
         let known = log(evaluation, key).and_then(|log| log.consumer(group, name));
-        evaluation.made_consumer |= matches!(known, Ok(None));
+        let is_new = matches!(known, Ok(None));
+        evaluation.note_consumer(is_new);
     }
     evaluation.put_part(key, &StreamPart::Consumer(group.clone(), name.clone()), consumer.bytes());
 }
