@@ -46,6 +46,7 @@ impl Engine {
 }
 
 /// The steps of a run, if there were one.
+#[expect(dead_code, reason = "there is nothing that takes them")]
 #[derive(Clone, Copy, Debug)]
 pub struct Steps {
     pub all: u64,
