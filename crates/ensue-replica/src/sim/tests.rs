@@ -83,6 +83,8 @@ fn seeds_that_found_something_stay_clean() {
     // gone.
     // 2375: a replica was admitted twice, and took the name that the group had forgotten.
     run_all([1_382, 1_417, 1_714, 2_375].into_iter().map(plan));
+    // 60102: what others had committed was so in the journal before its bytes were durable, and the power failed.
+    run_all([60_102].into_iter().map(moving));
 }
 
 #[test]
