@@ -506,3 +506,6 @@ fn gather_from(
     outputs.extend(partition.cx.traces.drain(..).map(Output::Trace));
     released.extend(std::iter::from_fn(|| partition.cx.outbox.next()).map(|envelope| (id, envelope)));
 }
+
+#[cfg(test)]
+mod tests;

@@ -351,7 +351,7 @@ pub(super) fn tests(rule: Rule) -> Option<&'static str> {
         Rule::ApplyOnce => "crates/ensue-node/src/partition/tests.rs",
         Rule::RememberReceivedPosition => "crates/ensue-exhaust/tests/exhaustive.rs",
         Rule::TickPastPromises => "crates/ensue-sim/src/cli/breaks/tests.rs",
-        Rule::HearOnlyTheOwner => "crates/ensue-sim/tests/simulation/main.rs",
+        Rule::HearOnlyTheOwner => "crates/ensue-node/src/node/tests.rs",
         Rule::OwnersAskTheOthers
         | Rule::OwnersBeginWithEverything
         | Rule::ReplicasSyncBeforeTheyAcknowledge
