@@ -120,7 +120,7 @@ class Counter:
         except redis.ResponseError as error:
             # Nothing happened, or it is said that something may have.
             self.codes.add(str(error).split()[0])
-            self.unknown[key] += str(error).startswith("UNKNOWN")
+            self.unknown[key] += str(error).startswith(("UNKNOWN", "STOPPED"))
         except (redis.RedisError, OSError):
             self.unknown[key] += 1
             raise

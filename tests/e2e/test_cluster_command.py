@@ -12,8 +12,8 @@ from replicated import Counter, Group, adds_up
 NODES = (("dc1", 0), ("dc1", 1), ("dc1", 2), ("dc1", 3), ("dc1", 4), ("dc2", 0))
 
 
-# What a client is answered while an owner changes; it tries again.
-TRANSIENT = {"UNAVAILABLE", "UNKNOWN", "LOADING"}
+# What a client is answered while an owner changes, or while all nodes stop; it tries again.
+TRANSIENT = {"UNAVAILABLE", "UNKNOWN", "LOADING", "STOPPED"}
 
 
 @pytest.fixture
