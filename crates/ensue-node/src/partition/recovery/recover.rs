@@ -20,7 +20,7 @@ use ensue_store::log::{LogOptions, Lsn};
 use ensue_store::recovery::{Finish, Recovered, Recovery, RecoveryError, RecoveryOptions};
 use ensue_store::superblock::{FORMAT, Superblock};
 use ensue_store::{image, layout};
-use ensue_types::{DirectoryId, HybridClock, Incarnation, LogicalTime, Rule};
+use ensue_types::{DirectoryId, HybridClock, Incarnation, LogicalTime, Position, Rule};
 
 /// A recovery under way, and what the log has left open so far.
 #[derive(Clone, Debug)]
@@ -185,10 +185,16 @@ impl Reading {
     }
 
     /// Everything was read: goes on, or asks the others for what may be missing.
-    pub(in crate::partition) fn finish(self, p: &mut Peering<'_>, finish: Finish) -> LogRead {
+    pub(in crate::partition) fn finish(mut self, p: &mut Peering<'_>, finish: Finish) -> LogRead {
         let Finish { log, superblock, .. } = finish;
+        let without = superblock.without;
         p.durability.restore(superblock, &log);
         p.cx.incarnation = p.cx.incarnation.max(log.incarnation());
+        if p.cx.position < Position::before(p.cx.incarnation) {
+            // A new incarnation was to begin, and the disk was full before its first entry was there. Entries at these
+            // places would be others than those that were lost, by the same names.
+            self.tail_lost = self.tail_lost.or(Some(without));
+        }
         p.peers.identity.note_read_in(p.cx.incarnation);
         p.cx.journal.restore(log, p.cx.position);
         let mut floor = p.cx.clock.latest().max(self.clock);
