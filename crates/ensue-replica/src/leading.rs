@@ -89,12 +89,12 @@ impl Leading {
     /// The engine forgets every few ticks whom it has heard.
     pub(crate) fn on_tick(&mut self, raw: &RawNode<Held>) {
         self.moving.on_tick();
-        let members = raw.raft.prs().iter();
-        let silent = members.map(|(id, progress)| match progress.recent_active {
-            true => (*id, 0),
-            false => (*id, self.silent.get(id).map_or(SILENT_TICKS, |ticks| ticks.saturating_add(1))),
-        });
-        self.silent = silent.collect();
+        let prs = raw.raft.prs();
+        self.silent.retain(|id, _| prs.get(*id).is_some());
+        for (id, progress) in prs.iter() {
+            let ticks = self.silent.entry(*id).or_insert(SILENT_TICKS);
+            *ticks = if progress.recent_active { 0 } else { ticks.saturating_add(1) };
+        }
     }
 
     /// Whether a member was heard lately.

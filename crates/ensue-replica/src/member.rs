@@ -288,8 +288,7 @@ impl Member {
 
     /// The group, if this member leads it.
     pub(crate) fn report(&self) -> Option<Report> {
-        self.leading.as_ref().filter(|leading| leading.is_current())?;
-        let leading = self.leading.as_ref()?;
+        let leading = self.leading.as_ref().filter(|leading| leading.is_current())?;
         Some(moving::report(&self.raw, |id| leading.is_heard(&self.raw, id)))
     }
 
