@@ -2,6 +2,8 @@
 
 use super::PARTITION;
 use super::versions::{OTHER, World, put};
+use ensue_store::disk::FileName;
+use ensue_store::superblock::Superblock;
 use ensue_types::{DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Now, OperationId, Position};
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::BTreeMap;
@@ -55,4 +57,25 @@ fn what_depends_on_what_was_lost_waits_for_nothing_and_is_counted() {
         let counted = ("lost_dependencies".to_owned(), lost);
         assert!(world.partition.metrics().contains(&counted), "{number}");
     }
+}
+
+/// The disk was full before the first entry of a new incarnation was there, and the partition was killed.
+#[test]
+fn an_incarnation_that_was_to_begin_is_not_taken_for_begun() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::under("eiger", BTreeMap::new(), now, u64::MAX).started();
+    world.run("SET a 1");
+    let end = world.partition.cx.position;
+    let mut files = world.files.clone();
+    let superblock = files.get_mut(&FileName::Superblock).expect("it was opened");
+    let mut said = Superblock::decode(superblock).expect("it is sound");
+    said.incarnation = Incarnation(2);
+    *superblock = said.encode().to_vec().into();
+    let mut again = World::under("eiger", files, now, u64::MAX).started();
+    let asked = std::iter::from_fn(|| again.partition.cx.outbox.next());
+    let asks = asked.filter(|sent| sent.message == Message::TailFetch { after: end }).count();
+    assert_eq!(asks, 1, "what others have of the lost entries comes first");
+    again.message(ELSEWHERE, Message::TailFetched { after: end, received: end, entries: Vec::new() });
+    let next = again.partition.cx.next_operation();
+    assert_eq!((next.incarnation, next.position.incarnation()), (Incarnation(3), Incarnation(3)));
 }
