@@ -70,7 +70,7 @@ fn an_incarnation_that_was_to_begin_is_not_taken_for_begun() {
     let superblock = files.get_mut(&FileName::Superblock).expect("it was opened");
     let mut said = Superblock::decode(superblock).expect("it is sound");
     said.incarnation = Incarnation(2);
-    *superblock = said.encode().to_vec().into();
+    *superblock = said.encode().to_vec();
     let mut again = World::under("eiger", files, now, u64::MAX).started();
     let asked = std::iter::from_fn(|| again.partition.cx.outbox.next());
     let asks = asked.filter(|sent| sent.message == Message::TailFetch { after: end }).count();
