@@ -463,8 +463,7 @@ impl Partition {
         self.visibility().report_failed();
         self.others.answer_replica_waits(&mut self.cx);
         self.cx.release();
-        let always = self.cx.config.append_fsync == AppendFsync::Always;
-        if always
+        if self.cx.config.append_fsync == AppendFsync::Always
             || self.durability.awaits_sync()
             || self.transactions.has_unsynced_decisions()
             || self.others.failover.failed.has_unreported()
@@ -497,15 +496,17 @@ impl Partition {
         }
         self.others.replication.read_old_entries(&mut self.cx);
         if cfg!(debug_assertions) {
+            self.durability.check_invariants(&self.cx);
             let Partition { cx, others, keyspaces, transactions, reads, peers, maintenance, .. } = self;
-            maintenance.checks.on_turn_end(&Parts { cx, others, keyspaces, transactions, reads, peers });
+            maintenance.on_turn_end(&Parts { cx, others, keyspaces, transactions, reads, peers });
         }
     }
 
     /// Panics if a part contradicts itself. It walks every row.
     pub fn check_invariants(&self) {
-        let Partition { cx, others, keyspaces, transactions, reads, peers, .. } = self;
-        Parts { cx, others, keyspaces, transactions, reads, peers }.check();
+        self.durability.check_invariants(&self.cx);
+        let Partition { cx, others, keyspaces, transactions, reads, peers, maintenance, .. } = self;
+        maintenance.check_invariants(&Parts { cx, others, keyspaces, transactions, reads, peers });
         keyspaces.check_invariants();
     }
 
@@ -563,13 +564,8 @@ impl Partition {
         self.reads.snapshot_reads.drop_old_snapshot_reads(&self.cx);
         self.visibility().resume_paused();
         self.others.move_stream_floor(&mut self.cx);
-        self.durability.begin_checkpoint_in_time(
-            &mut self.cx,
-            &mut self.others,
-            &mut self.keyspaces,
-            &self.transactions,
-            &self.peers,
-        );
+        let Partition { cx, others, keyspaces, transactions, peers, durability, .. } = self;
+        durability.begin_checkpoint_in_time(cx, others, keyspaces, transactions, peers);
     }
 
     /// It cannot go on, and says why from now on. Nothing that rested on unwritten records leaves (trap 55).

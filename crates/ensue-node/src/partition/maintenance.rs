@@ -5,11 +5,24 @@ pub(in crate::partition) mod invariants;
 pub(in crate::partition) mod metrics;
 
 use collect::Collector;
-use invariants::Checks;
+use invariants::{Checks, Parts};
 
 /// What a partition does for itself, beside its work.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Maintenance {
     collector: Collector,
-    pub(in crate::partition) checks: Checks,
+    checks: Checks,
+}
+
+impl Maintenance {
+    /// Checks what always holds, if it is the turn for that.
+    pub(in crate::partition) fn on_turn_end(&mut self, parts: &Parts<'_>) {
+        let Maintenance { collector, checks } = self;
+        checks.on_turn_end(|| parts.check(collector));
+    }
+
+    /// Panics if a part contradicts itself, or another one. It does not look at the rows.
+    pub(in crate::partition) fn check_invariants(&self, parts: &Parts<'_>) {
+        parts.check(&self.collector);
+    }
 }

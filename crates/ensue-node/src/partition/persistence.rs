@@ -92,6 +92,19 @@ impl Persistence {
         }
     }
 
+    /// Panics if what is known of the log contradicts it.
+    pub(in crate::partition) fn check_invariants(&self, cx: &Cx) {
+        if !Rule::all_hold() {
+            return;
+        }
+        let end = Lsn(cx.journal.log_end());
+        assert!(self.checkpointed_end <= end, "a checkpoint up to {:?} of {end:?}", self.checkpointed_end);
+        let is_there = |at: Option<Lsn>| at.is_none_or(|at| at <= end);
+        assert!(is_there(self.snapshot.as_ref().map(|snapshot| snapshot.end)), "a sync beyond {end:?}");
+        assert!(is_there(self.caught_up), "caught up at {:?} of {end:?}", self.caught_up);
+        assert!(self.writer.is_none() || self.copying.is_none(), "a checkpoint of what is being copied here");
+    }
+
     /// Syncs of the log that were begun, and checkpoints that are durable, since the start.
     pub(in crate::partition) fn counts(&self) -> (u64, u64) {
         (self.counts.syncs, self.counts.checkpoints)

@@ -90,6 +90,20 @@ struct Round {
     reported: BTreeMap<DatacenterId, Position>,
 }
 
+impl Collector {
+    /// Panics if a round could end before what it has is old. Answers at how many candidates it looked.
+    pub(super) fn check_invariants(&self, own: DatacenterId) -> usize {
+        let Some(round) = &self.round else { return 0 };
+        let Candidates { tombstones, flushes, due } = &round.candidates;
+        let spent = tombstones.iter().map(|(_, spent)| spent.stamp.time);
+        let latest = spent.chain(flushes.iter().map(|(_, stamp)| stamp.time)).max().unwrap_or_default();
+        assert!(latest <= round.latest_spent, "{latest:?} is in a round up to {:?}", round.latest_spent);
+        assert!(round.latest_spent <= round.latest, "deadlines and tombstones end at {:?}", round.latest);
+        assert!(!round.reported.contains_key(&own), "a round waits for nothing of its own datacenter");
+        tombstones.len() + flushes.len() + due.len()
+    }
+}
+
 impl Maintenance {
     /// Whether deadlines are looked at by time, as they are, or only after a command has found nothing under a name.
     pub(crate) fn expire_actively(&mut self, is_active: bool) {

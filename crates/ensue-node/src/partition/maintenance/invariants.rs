@@ -5,6 +5,7 @@
 
 use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
+use crate::partition::maintenance::collect::Collector;
 use crate::partition::others::Others;
 use crate::partition::peers::Peers;
 use crate::partition::reads::Reads;
@@ -21,10 +22,11 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    pub(in crate::partition) fn on_turn_end(&mut self, parts: &Parts<'_>) {
+    /// Counts a turn; when it is time, checks, which answers at how many things it looked.
+    pub(super) fn on_turn_end(&mut self, check: impl FnOnce() -> usize) {
         match self.turns_left.checked_sub(1) {
             Some(left) => self.turns_left = left,
-            None => self.turns_left = parts.check() / LOOKED_AT_A_TURN,
+            None => self.turns_left = check() / LOOKED_AT_A_TURN,
         }
     }
 }
@@ -42,7 +44,7 @@ pub(in crate::partition) struct Parts<'a> {
 impl Parts<'_> {
     /// Panics if a part contradicts itself, or another one. It looks at what waits, and not at the rows; answers at how
     /// many things it looked.
-    pub(in crate::partition) fn check(&self) -> usize {
+    pub(super) fn check(&self, collector: &Collector) -> usize {
         // A broken rule may break an invariant, too; what follows from that is for the oracle to see.
         if !Rule::all_hold() {
             return 0;
@@ -50,7 +52,10 @@ impl Parts<'_> {
         let Parts { cx, others, keyspaces, transactions, reads, peers } = self;
         let looked_at = [
             cx.journal.check_invariants(),
-            others.check_invariants(),
+            others.check_invariants(cx.datacenter),
+            collector.check_invariants(cx.datacenter),
+            keyspaces.branching.check_invariants(),
+            peers.identity.check_invariants(cx.datacenter),
             keyspaces.order.check_invariants(),
             transactions.check_invariants(|work| keyspaces.order.work(work).is_some()),
             reads.check_invariants(keyspaces),

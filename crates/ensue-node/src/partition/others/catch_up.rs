@@ -36,6 +36,17 @@ pub(in crate::partition) struct CatchUp {
 }
 
 impl CatchUp {
+    /// Panics if what is missing contradicts itself. Answers at how many datacenters it looked.
+    pub(in crate::partition) fn check_invariants(&self) -> usize {
+        for datacenter in &self.unheard {
+            assert!(!self.ends.contains_key(datacenter), "{datacenter:?} has said where its stream ends");
+        }
+        let has_end = |datacenter: &DatacenterId| self.ends.contains_key(datacenter);
+        assert!(self.ended_at.keys().all(has_end), "a time without an end: {self:?}");
+        assert!(!self.placed || self.prepared.is_empty(), "parts have their places, and wait: {self:?}");
+        self.unheard.len() + self.ended_at.len()
+    }
+
     /// When each datacenter said where its stream ends.
     pub(in crate::partition) fn ended_at(&self) -> impl Iterator<Item = (DatacenterId, LogicalTime)> {
         self.ended_at.iter().map(|(datacenter, time)| (*datacenter, *time))

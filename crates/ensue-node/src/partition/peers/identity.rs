@@ -106,6 +106,17 @@ pub(in crate::partition) enum Finding {
 }
 
 impl Identity {
+    /// Panics if what is known of the others' directories contradicts itself. Answers at how many it looked.
+    pub(in crate::partition) fn check_invariants(&self, own: DatacenterId) -> usize {
+        let named = self.peers.keys().chain(self.refused.keys()).chain(self.absent.keys());
+        let mut named = named.chain(self.recovering.keys()).chain(&self.heard).chain(&self.told);
+        assert!(named.all(|datacenter| *datacenter != own), "a datacenter is no peer of itself: {self:?}");
+        for datacenter in &self.unsure {
+            assert!(self.refused.contains_key(datacenter), "{datacenter:?} is refused for nothing: {self:?}");
+        }
+        self.peers.len() + self.refused.len() + self.recovering.len()
+    }
+
     /// Derives the identity of a directory that is new from the random number of this start.
     pub(crate) fn draw(seed: u128, datacenter: DatacenterId, partition: u16) -> DirectoryId {
         const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
