@@ -185,6 +185,14 @@ impl CommandSpec {
         self.subcommands.iter().find(|known| known.as_bytes().eq_ignore_ascii_case(word)).copied()
     }
 
+    /// Why a subcommand that nothing has answered is refused: it takes other arguments, or there is no such one.
+    pub fn misused(&self, args: &[Bytes]) -> CommandError {
+        match self.subcommand(args) {
+            Some(known) => CommandError::wrong_arity(self.full_name(known)),
+            None => CommandError::unknown_subcommand(self.name, args.get(1).map_or(&[], |word| word)),
+        }
+    }
+
     /// Whether it is described by its subcommands: without one it is no command.
     pub fn is_container(&self) -> bool {
         !self.subcommands.is_empty() && self.arity <= -2
@@ -221,6 +229,12 @@ pub fn lookup(name: &[u8]) -> Option<&'static CommandSpec> {
         }
         place = (place + 1) % PLACES;
     }
+}
+
+/// Why a command with subcommands is refused, after nothing has answered the one that its second word names.
+pub fn misused(args: &[Bytes]) -> CommandError {
+    let spec = args.first().and_then(|name| lookup(name));
+    spec.map_or_else(|| CommandError::unknown_subcommand("", b""), |spec| spec.misused(args))
 }
 
 /// Whether a command of `count` arguments, its name among them, has as many as it takes.

@@ -123,7 +123,7 @@ const OTHERS: [CommandSpec; 92] = [
         ),
     row("client", -2, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE]), Route::Session)
         .listed("connection", "2.4.0")
-        .subcommands(&["getname", "getredir", "help", "id", "info", "kill", "list", "no-evict", "no-touch", "reply", "setinfo", "setname", "trackinginfo", "unpause"])
+        .subcommands(&["caching", "getname", "getredir", "help", "id", "info", "kill", "list", "no-evict", "no-touch", "pause", "reply", "setinfo", "setname", "tracking", "trackinginfo", "unblock", "unpause"])
         .says(
             "Name, list and close connections.",
             "Answered by the session alone.",

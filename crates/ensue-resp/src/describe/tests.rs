@@ -50,7 +50,7 @@ fn docs() {
         get.starts_with("%4 $7 summary $19 The value of a key. $5 since $5 1.0.0 $5 group $6 string "),
         "{get}"
     );
-    assert!(resp3(&entries[2].1).contains("$11 subcommands %14 $14 client|getname %3 "));
+    assert!(resp3(&entries[2].1).contains("$11 subcommands %18 $14 client|caching %3 "));
 }
 
 #[test]

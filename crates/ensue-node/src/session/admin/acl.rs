@@ -8,7 +8,7 @@ use crate::session::step::Step;
 use bytes::Bytes;
 use ensue_acl::limits::GENPASS_BITS_MAX;
 use ensue_acl::{Hasher, Prepared, Unhashed, User, Users, Work, needs_hashing, query};
-use ensue_resp::{CommandError, number};
+use ensue_resp::{CommandError, command, number};
 use ensue_types::{Args, Reply};
 
 /// `ACL` and its subcommands, of a session of this user.
@@ -45,10 +45,7 @@ pub(crate) fn on_command(cx: &mut Cx<'_>, own: &User, args: &Args) -> Step<Outco
         (b"cat", _) => {
             Reply::error("ERR unknown subcommand or wrong number of arguments for 'CAT'. Try ACL HELP.")
         }
-        (name, _) => match KNOWN.iter().find(|known| known.as_bytes() == name) {
-            Some(known) => CommandError::wrong_arity(format!("acl|{known}")).reply(),
-            None => CommandError::unknown_subcommand("acl", &args[1]).reply(),
-        },
+        _ => command::misused(args).reply(),
     })
 }
 
@@ -145,11 +142,6 @@ const NO_FILE: Reply = Reply::error(
     "ERR This Redis instance is not configured to use an ACL file. Name one with the directive `aclfile` to use ACL \
      LOAD and ACL SAVE.",
 );
-
-const KNOWN: [&str; 13] = [
-    "cat", "deluser", "dryrun", "genpass", "getuser", "help", "list", "load", "log", "save", "setuser",
-    "users", "whoami",
-];
 
 const HELP: [&str; 29] = [
     "ACL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

@@ -12,7 +12,7 @@ use crate::session::reply_buffer::Muted;
 use crate::session::step::Step;
 use bytes::Bytes;
 use ensue_acl::{User, UserVersion};
-use ensue_resp::{CommandError, ProtocolVersion, number};
+use ensue_resp::{CommandError, ProtocolVersion, command, number};
 use ensue_types::{Args, KeyspaceId, Now, Reply, SessionId};
 use std::sync::Arc;
 
@@ -187,10 +187,7 @@ impl Client {
             (b"no-evict" | b"no-touch", [word]) if is_switch(word) => Reply::OK,
             (b"no-evict" | b"no-touch", [_]) => CommandError::Syntax.reply(),
             (b"help", []) => Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect()),
-            (name, _) => match KNOWN.iter().find(|known| known.as_bytes() == name) {
-                Some(known) => CommandError::wrong_arity(format!("client|{known}")).reply(),
-                None => CommandError::unknown_subcommand("client", &args[1]).reply(),
-            },
+            _ => command::misused(args).reply(),
         })
     }
 
@@ -312,27 +309,6 @@ fn is_switch(word: &[u8]) -> bool {
 
 pub(crate) const BAD_CLIENT_NAME: Reply =
     Reply::error("ERR Client names cannot contain spaces, newlines or special characters.");
-
-const KNOWN: [&str; 18] = [
-    "caching",
-    "getname",
-    "getredir",
-    "help",
-    "id",
-    "info",
-    "kill",
-    "list",
-    "no-evict",
-    "no-touch",
-    "pause",
-    "reply",
-    "setinfo",
-    "setname",
-    "tracking",
-    "trackinginfo",
-    "unblock",
-    "unpause",
-];
 
 const HELP: [&str; 38] = [
     "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

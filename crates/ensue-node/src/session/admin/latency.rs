@@ -8,7 +8,7 @@ use crate::session::latency::SPIKES_MAX;
 use crate::session::step::Step;
 use crate::statistics;
 use bytes::Bytes;
-use ensue_resp::CommandError;
+use ensue_resp::command;
 use ensue_types::{Args, Reply};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -47,10 +47,7 @@ pub(crate) fn on_command(cx: &mut Cx<'_>, args: &Args) -> Step<Box<ClusterQuery>
         (b"help", []) => {
             Step::answer(Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect()))
         }
-        (name, _) => Step::answer(match KNOWN.iter().find(|known| known.as_bytes() == name) {
-            Some(known) => CommandError::wrong_arity(format!("latency|{known}")).reply(),
-            None => CommandError::unknown_subcommand("latency", &args[1]).reply(),
-        }),
+        _ => Step::answer(command::misused(args).reply()),
     }
 }
 
@@ -201,8 +198,6 @@ fn advice(events: &BTreeMap<String, Event>) -> String {
 }
 
 const BAR_MAX: usize = 80;
-
-const KNOWN: [&str; 7] = ["doctor", "graph", "help", "histogram", "history", "latest", "reset"];
 
 const HELP: [&str; 17] = [
     "LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

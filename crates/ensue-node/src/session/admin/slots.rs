@@ -8,7 +8,7 @@ use crate::command::Fingerprint;
 use crate::session::cx::Cx;
 use crate::session::plan::Plan;
 use bytes::Bytes;
-use ensue_resp::{CommandError, number};
+use ensue_resp::{CommandError, command, number};
 use ensue_types::{Args, PartitionId, Reply, SLOTS, slot_of};
 
 /// What a `CLUSTER` comes to.
@@ -47,10 +47,7 @@ pub(crate) fn on_command(cx: &Cx<'_>, local_address: &str, args: &Args) -> Clust
         },
         (b"help", []) => Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect()),
         (name, _) if REFUSED.iter().any(|refused| refused.as_bytes() == name) => refusal(name),
-        (name, _) => match KNOWN.iter().find(|known| known.as_bytes() == name) {
-            Some(known) => CommandError::wrong_arity(format!("cluster|{known}")).reply(),
-            None => CommandError::unknown_subcommand("cluster", &args[1]).reply(),
-        },
+        _ => command::misused(args).reply(),
     })
 }
 
@@ -157,20 +154,6 @@ const ID_DIGITS: usize = 40;
 const INFO: &str = "cluster_state:ok\r\ncluster_slots_assigned:16384\r\ncluster_slots_ok:16384\r\n\
     cluster_slots_pfail:0\r\ncluster_slots_fail:0\r\ncluster_known_nodes:1\r\ncluster_size:1\r\n\
     cluster_current_epoch:1\r\ncluster_my_epoch:1\r\n";
-
-const KNOWN: [&str; 11] = [
-    "countkeysinslot",
-    "getkeysinslot",
-    "help",
-    "info",
-    "keyslot",
-    "links",
-    "myid",
-    "myshardid",
-    "nodes",
-    "shards",
-    "slots",
-];
 
 /// Those that would change the nodes of a cluster of Redis or which slots they have.
 const REFUSED: [&str; 17] = [

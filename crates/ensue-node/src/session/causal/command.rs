@@ -15,7 +15,7 @@ use crate::session::plan::combine::Combination;
 use crate::session::plan::{Keyspaces, Plan};
 use crate::session::step::Step;
 use bytes::Bytes;
-use ensue_resp::{CommandError, number};
+use ensue_resp::{CommandError, command, number};
 use ensue_types::{Args, Reply, limits, partition_of};
 
 /// How long MERGE and WAIT wait unless told.
@@ -50,10 +50,7 @@ pub(crate) fn on_command(cx: &mut Cx<'_>, shared: &mut SharedContext, args: &Arg
         (b"readmit", [name]) => return readmit(cx, name),
         (b"discarded", []) => return fan_out(cx, Combination::Concatenate, false, &[b"discarded"]),
         (b"conflicts", rest) if rest.len() <= 1 => return conflicts(cx, rest.first()),
-        (name, _) => match KNOWN.iter().find(|known| known.as_bytes() == name) {
-            Some(known) => CommandError::wrong_arity(format!("causal|{known}")).reply(),
-            None => CommandError::unknown_subcommand("causal", &args[1]).reply(),
-        },
+        _ => command::misused(args).reply(),
     };
     Step::answer(answered)
 }
@@ -165,22 +162,6 @@ fn status(line: &'static str) -> Reply {
 }
 
 /// Subcommands, for the error of a wrong number of arguments.
-pub(in crate::session) const KNOWN: [&str; 13] = [
-    "backup",
-    "conflicts",
-    "dead",
-    "digest",
-    "discarded",
-    "help",
-    "merge",
-    "move",
-    "readmit",
-    "replicas",
-    "session",
-    "token",
-    "wait",
-];
-
 const HELP: [&str; 35] = [
     "CAUSAL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "TOKEN",

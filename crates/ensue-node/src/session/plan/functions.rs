@@ -3,7 +3,7 @@
 use crate::session::plan::Plan;
 use crate::session::plan::combine::Combination;
 use bytes::Bytes;
-use ensue_resp::CommandError;
+use ensue_resp::command;
 use ensue_types::{Args, PartitionId, Reply};
 
 /// The plan of a `FUNCTION`, or its answer.
@@ -38,10 +38,7 @@ pub(in crate::session) fn admin(partitions: u16, args: &Args) -> Result<Plan, Re
         (b"stats", []) => all(Combination::Running, args),
         (b"help", []) => Err(Reply::Array(HELP.map(|line| Reply::Status(line.into())).to_vec())),
         (b"flush" | b"restore", _) => Err(wrong_number(&word)),
-        (name, _) => match KNOWN.iter().find(|known| known.as_bytes() == name) {
-            Some(known) => Err(CommandError::wrong_arity(format!("function|{known}")).reply()),
-            None => Err(CommandError::unknown_subcommand("function", &args[1]).reply()),
-        },
+        _ => Err(command::misused(args).reply()),
     }
 }
 
@@ -52,8 +49,6 @@ fn wrong_number(word: &[u8]) -> Reply {
     );
     Reply::Error(words.into())
 }
-
-const KNOWN: [&str; 7] = ["delete", "dump", "help", "kill", "list", "load", "stats"];
 
 const HELP: [&str; 22] = [
     "FUNCTION <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

@@ -5,7 +5,7 @@
 use crate::session::cx::Cx;
 use crate::session::step::Step;
 use bytes::Bytes;
-use ensue_resp::{CommandError, ProtocolVersion};
+use ensue_resp::{ProtocolVersion, command};
 use ensue_types::{Args, Causes, Context, KeyspaceId, LogicalTime, Reply, TimeVector, limits};
 use ensue_wire::{Address, ChannelKind, Message};
 
@@ -176,10 +176,7 @@ fn pubsub(cx: &Cx<'_>, args: &Args) -> Reply {
         (b"shardnumsub", rest) => numbers(ChannelKind::Shard, rest),
         (b"numpat", []) => Reply::Integer(channels.known(own, ChannelKind::Pattern, None).len() as i64),
         (b"help", []) => Reply::Array(HELP.iter().map(|&line| Reply::Status(line.into())).collect()),
-        (name, _) => match KNOWN.iter().find(|known| known.as_bytes() == name) {
-            Some(known) => CommandError::wrong_arity(format!("pubsub|{known}")).reply(),
-            None => CommandError::unknown_subcommand("pubsub", &args[1]).reply(),
-        },
+        _ => command::misused(args).reply(),
     }
 }
 
@@ -217,8 +214,6 @@ const NAME_TOO_LONG: Reply =
     Reply::error("ERR the name of a channel, or a pattern, is longer than 65536 bytes");
 const TOO_MANY: Reply =
     Reply::error("ERR the clients of this core subscribe to too many channels; nothing is changed");
-
-const KNOWN: [&str; 6] = ["channels", "help", "numpat", "numsub", "shardchannels", "shardnumsub"];
 
 const HELP: [&str; 13] = [
     "PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

@@ -2,6 +2,7 @@
 
 use super::connection::order;
 use super::*;
+use ensue_resp::command;
 use ensue_types::slot_of;
 use ensue_wire::{ChannelKind, CoreName, Interest};
 
@@ -267,4 +268,30 @@ fn what_an_exec_answers_of_its_commands_counts_among_the_errors() {
 fn hyperloglogs_count_as_they_should() {
     assert_eq!(World::new().ask("PFSELFTEST"), "+OK|");
     assert_eq!(World::new().ask("MOVE a b"), "-ERR value is not an integer or out of range|");
+}
+
+/// What `HELP` names can be listed, and permitted alone.
+#[test]
+fn the_table_has_what_help_names() {
+    let mut world = World::new();
+    for spec in command::TABLE.iter().filter(|spec| spec.subcommands.contains(&"help")) {
+        let help = world.ask(&format!("{} HELP", spec.name));
+        let lines = help.split('|').skip(2).filter_map(|line| line.strip_prefix('+'));
+        let words = lines.filter_map(|line| line.split(' ').next().filter(|word| !word.is_empty()));
+        for word in words {
+            let args = [spec.name.into(), word.to_owned().into()];
+            assert!(spec.subcommand(&args).is_some(), "{} has no {word}", spec.name);
+        }
+        assert!(help.contains("+HELP"), "{}: {help}", spec.name);
+    }
+}
+
+/// A subcommand with arguments that it does not take is known all the same.
+#[test]
+fn a_known_subcommand_is_refused_for_its_arguments() {
+    let mut world = World::new();
+    for (name, known) in [("CLIENT TRACKING", "client|tracking"), ("CLIENT CACHING", "client|caching")] {
+        assert_eq!(world.ask(name), format!("-ERR wrong number of arguments for '{known}' command|"));
+    }
+    assert_eq!(world.ask("CLIENT NOPE"), "-ERR unknown subcommand 'NOPE'. Try CLIENT HELP.|");
 }
