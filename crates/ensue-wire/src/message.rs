@@ -138,8 +138,10 @@ pub enum Message {
         request: RequestId,
         context: ContextName,
     },
+    /// `since` names this start of the partition: what was kept before it is forgotten.
     ContextFetched {
         request: RequestId,
+        since: LogicalTime,
         context: Context,
     },
     /// Adds to a shared context.

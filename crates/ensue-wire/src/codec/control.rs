@@ -23,7 +23,9 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             w.request(*request).dependencies(dependencies).times(times)
         }
         Message::ContextFetch { request, context } => w.request(*request).context_name(context),
-        Message::ContextFetched { request, context } => w.request(*request).context(context),
+        Message::ContextFetched { request, since, context } => {
+            w.request(*request).time(*since).context(context)
+        }
         Message::ContextMerge { request, name, context } => {
             w.request(*request).context_name(name).context(context)
         }
@@ -71,7 +73,9 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             times: r.times()?,
         },
         tag::CONTEXT_FETCH => Message::ContextFetch { request: r.request()?, context: r.context_name()? },
-        tag::CONTEXT_FETCHED => Message::ContextFetched { request: r.request()?, context: r.context()? },
+        tag::CONTEXT_FETCHED => {
+            Message::ContextFetched { request: r.request()?, since: r.time()?, context: r.context()? }
+        }
         tag::CONTEXT_MERGE => {
             Message::ContextMerge { request: r.request()?, name: r.context_name()?, context: r.context()? }
         }

@@ -111,7 +111,11 @@ fn control() -> BoxedStrategy<Message> {
             Message::CountReplicas { request, dependencies, times }
         }),
         (request(), context_name()).prop_map(|(request, context)| Message::ContextFetch { request, context }),
-        (request(), context()).prop_map(|(request, context)| Message::ContextFetched { request, context }),
+        (request(), time(), context()).prop_map(|(request, since, context)| Message::ContextFetched {
+            request,
+            since,
+            context
+        }),
         (request(), context_name(), context()).prop_map(|(request, name, context)| Message::ContextMerge {
             request,
             name,

@@ -145,7 +145,7 @@ fn control() -> Vec<(&'static str, Message)> {
             },
         ),
         ("context-fetch", Message::ContextFetch { request, context: name.clone() }),
-        ("context-fetched", Message::ContextFetched { request, context: context() }),
+        ("context-fetched", Message::ContextFetched { request, since: LogicalTime(7), context: context() }),
         ("context-merge", Message::ContextMerge { request, name, context: context() }),
         ("context-merged", Message::ContextMerged { request }),
         ("metrics-query", Message::MetricsQuery { request }),

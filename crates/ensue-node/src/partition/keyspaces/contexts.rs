@@ -8,14 +8,14 @@
 //! - On the timer: what no step has used for an hour is forgotten.
 //!
 //! They do not outlive the process: a session brings its whole past along with every step, so what is lost is what only
-//! sessions have brought that do not come again.
+//! sessions have brought that do not come again. Each answer names the start of the process, so that a session notices.
 
 use super::Keyspaces;
 use crate::partition::cx::Cx;
 use crate::partition::others::Others;
 use crate::trace::Trace;
 use bytes::Bytes;
-use ensue_types::{Context, KeyspaceId, Reply, RequestId, limits};
+use ensue_types::{Context, KeyspaceId, LogicalTime, Reply, RequestId, limits};
 use ensue_wire::{Address, ContextName, Message};
 use std::collections::BTreeMap;
 
@@ -23,6 +23,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub(in crate::partition) struct Contexts {
     shared: BTreeMap<(KeyspaceId, Bytes), Shared>,
+    /// The time of the first fetch since the start: a later start has a later one.
+    since: Option<LogicalTime>,
     /// When the unused ones are looked for again.
     next_look_us: u64,
 }
@@ -72,8 +74,9 @@ impl Contexts {
             );
             return cx.send(from, Message::Refused { request, reply: Reply::Error(words.into()) });
         }
+        let since = *self.since.get_or_insert_with(|| cx.tick());
         let context = self.of(&name, cx.now.monotonic_us).clone();
-        cx.send(from, Message::ContextFetched { request, context });
+        cx.send(from, Message::ContextFetched { request, since, context });
     }
 
     /// Forgets the contexts that nobody uses.

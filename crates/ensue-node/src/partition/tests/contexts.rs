@@ -74,3 +74,23 @@ fn one_shared_past_too_many_is_refused_before_its_step_begins() {
     pass_minutes(&mut world, 62);
     assert_eq!(fetch(&mut world, limits::SHARED_CONTEXTS_MAX), Ok(LogicalTime(0)));
 }
+
+/// Sessions notice a start by what the first fetch since then was told.
+#[test]
+fn a_start_names_itself_to_those_who_fetch() {
+    let since = |world: &mut World| {
+        world.hear(SESSIONS, Message::ContextFetch { request: RequestId::default(), context: name(1) });
+        let mut sent = std::iter::from_fn(|| world.partition.cx.outbox.next());
+        let since = sent.find_map(|envelope| match envelope.message {
+            Message::ContextFetched { since, .. } => Some(since),
+            _ => None,
+        });
+        since.expect("it is answered")
+    };
+    let mut before = world();
+    let first = since(&mut before);
+    assert_eq!(since(&mut before), first);
+    before.work();
+    let mut after = World::under("eiger", before.files.clone(), before.now, u64::MAX).started();
+    assert!(since(&mut after) > first, "a later start, on the same clock");
+}

@@ -10,12 +10,13 @@
 use super::Exchange;
 use crate::Trace;
 use crate::session::cx::Cx;
-use crate::session::failure::Reason;
+use crate::session::failure::{Failure, Reason};
 use crate::session::step::Step;
 use bytes::Bytes;
 use ensue_resp::Route;
-use ensue_types::{Args, PartitionId, Reply, partition_of};
+use ensue_types::{Args, KeyspaceId, LogicalTime, PartitionId, Reply, partition_of};
 use ensue_wire::{ContextName, Message};
+use std::collections::BTreeMap;
 
 /// The context that a session shares with other connections, if it does.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,8 @@ pub(crate) struct SharedContext {
     name: Option<Bytes>,
     /// It was fetched for the step that comes next.
     fresh: bool,
+    /// The start of the partition that keeps it, as its first answer in each keyspace has named it.
+    since: BTreeMap<KeyspaceId, LogicalTime>,
 }
 
 /// Waiting for `ContextFetched`.
@@ -42,7 +45,7 @@ impl SharedContext {
     /// Joins the context of this name, or leaves the one that was joined. The session's past so far goes into it with
     /// its next step.
     pub(crate) fn join(&mut self, name: Option<Bytes>) {
-        *self = SharedContext { name, fresh: false };
+        *self = SharedContext { name, ..SharedContext::default() };
     }
 
     /// Leaves the context: `RESET`.
@@ -63,6 +66,21 @@ impl SharedContext {
     /// A step is over: other connections of the name may have done something since it was fetched.
     pub(crate) fn on_step_done(&mut self) {
         self.fresh = false;
+    }
+
+    /// Whether it was kept by another start of its partition when it was fetched before: that one's is forgotten.
+    fn is_forgotten(&mut self, keyspace: KeyspaceId, since: LogicalTime) -> bool {
+        self.since.insert(keyspace, since).is_some_and(|before| before != since)
+    }
+
+    /// The answer to a step that was not executed, because what it should have seen is forgotten.
+    fn forgotten(&self) -> Failure {
+        let name = String::from_utf8_lossy(self.name.as_deref().unwrap_or_default());
+        let words = format!(
+            "FORGOTTEN the partition that keeps the causal session '{name}' was started anew: what only its other \
+             connections had seen may be missing. Nothing was executed; this connection's past is kept"
+        );
+        Failure::Refused(Reply::Error(words.into()))
     }
 
     /// Fetches it for the next so many commands of the queue.
@@ -124,9 +142,12 @@ impl Fetch {
         shared: &mut SharedContext,
         message: Message,
     ) -> Step<Exchange> {
-        let Message::ContextFetched { context, .. } = message else {
+        let Message::ContextFetched { since, context, .. } = message else {
             return cx.unexpected(Exchange::Fetch(self));
         };
+        if shared.is_forgotten(cx.keyspace(), since) {
+            return Step::Failed(shared.forgotten());
+        }
         cx.contexts.observe(context.time);
         let protocol = cx.core.protocol(cx.contexts.selected());
         if protocol.merge_shared(cx.contexts.causes_mut(), &context.causes).is_err() {

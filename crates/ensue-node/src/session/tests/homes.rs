@@ -194,7 +194,11 @@ fn several_homes_are_refused_by_name() {
     world.send(&["SET lock:a 1"]);
     let fetch = world.next();
     let request = super::request(&fetch);
-    world.answer(&fetch, 1, Message::ContextFetched { request, context: Context::default() });
+    world.answer(
+        &fetch,
+        1,
+        Message::ContextFetched { request, since: LogicalTime(1), context: Context::default() },
+    );
     let shared = world.received();
     assert!(shared.starts_with("-ERR keys with a home elsewhere"), "{shared}");
 }

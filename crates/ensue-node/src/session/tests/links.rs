@@ -67,7 +67,11 @@ fn what_was_executed_before_its_name_could_be_shared_is_not_called_refused() {
     assert_eq!(world.ask(&format!("CAUSAL SESSION {name}")), "+OK|");
     world.send(&[&format!("SET {} 1", key(0, 0))]);
     let fetch = world.next();
-    let fetched = Message::ContextFetched { request: request(&fetch), context: Context::default() };
+    let fetched = Message::ContextFetched {
+        request: request(&fetch),
+        since: LogicalTime(1),
+        context: Context::default(),
+    };
     world.answer(&fetch, 1, fetched);
     world.sessions.on_link_down(world.now, CoreId(1));
     world.executed(vec![Reply::OK]);

@@ -10,6 +10,11 @@ fn joined() -> World {
 }
 
 fn fetch(world: &mut World, operations: &[(u8, u16, u64)]) {
+    fetch_since(world, LogicalTime(1), operations);
+}
+
+/// The partition that keeps the name has been there since then.
+fn fetch_since(world: &mut World, since: LogicalTime, operations: &[(u8, u16, u64)]) {
     let envelope = world.next();
     let Message::ContextFetch { context: ContextName { name, .. }, .. } = &envelope.message else {
         panic!("{:?}", envelope.message)
@@ -17,7 +22,7 @@ fn fetch(world: &mut World, operations: &[(u8, u16, u64)]) {
     assert_eq!(name, "cart");
     assert_eq!(partition(&envelope), partition_of(b"cart", PARTITIONS).0);
     let context = Context { time: LogicalTime(40), causes: causes(operations) };
-    world.answer(&envelope, 41, Message::ContextFetched { request: request(&envelope), context });
+    world.answer(&envelope, 41, Message::ContextFetched { request: request(&envelope), since, context });
 }
 
 #[test]
@@ -51,6 +56,34 @@ fn a_step_fetches_before_and_merges_after() {
     assert_eq!(world.received(), "+OK|$1|1|+OK|");
     world.executed(vec![bulk("2")]);
     assert_eq!(world.received(), "$1|2|", "left: no fetch and no merge");
+}
+
+/// What others have done under the name may be missing: that is an error once, and nothing is executed.
+#[test]
+fn a_past_that_was_forgotten_is_an_error_once() {
+    let mut world = joined();
+    let a = key(0, 0);
+    let step = |world: &mut World, since, answer: &str| {
+        world.send(&[&format!("GET {a}")]);
+        fetch_since(world, LogicalTime(since), &[(1, 1, 1)]);
+        if answer.is_empty() {
+            let envelope = world.next();
+            let (request, context) = (request(&envelope), Context::default());
+            world.answer(&envelope, 50, Message::Executed { request, context, replies: vec![Reply::Nil] });
+            let envelope = world.next();
+            world.answer(&envelope, 1, Message::ContextMerged { request: self::request(&envelope) });
+            assert_eq!(world.received(), "$-1|");
+        } else {
+            let said = world.received();
+            assert!(said.starts_with(answer), "{said}");
+        }
+    };
+    step(&mut world, 7, "");
+    step(&mut world, 7, "");
+    step(&mut world, 9, "-FORGOTTEN the partition that keeps the causal session 'cart' was started anew");
+    step(&mut world, 9, "");
+    assert_eq!(world.ask("CAUSAL SESSION cart"), "+OK|");
+    step(&mut world, 12, "");
 }
 
 #[test]
