@@ -137,7 +137,7 @@ fn record(compiler: &str, counts: &[Count]) -> String {
          own, its questions for what it depends on among them.\nWhat is named after a protocol: clients of both \
          datacenters on keys of two partitions, a few of them often; all that follows\nin both datacenters is counted, the \
          bytes of the link included. What a dependency check takes is the difference of\n`apply-1` and `apply-0`. \
-         `cargo xtask test` fails when one takes more than {RISE_MAX_PERCENT} % more.\n\n{}\n\n\
+         `cargo xtask full` fails when one takes more than {RISE_MAX_PERCENT} % more.\n\n{}\n\n\
          | name | operation | instructions |\n|---|---|--:|\n",
         compiler_line(compiler)
     );
