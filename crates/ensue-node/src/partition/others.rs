@@ -41,10 +41,9 @@ pub(crate) struct Others {
 
 impl Others {
     /// Panics if what is known of other datacenters contradicts itself. Answers at how many things it looked.
-    pub(in crate::partition) fn check_invariants(&self, own: DatacenterId) -> usize {
+    pub(in crate::partition) fn check_invariants(&self) -> usize {
         self.failover.check_invariants()
             + self.replication.check_invariants()
-            + self.stable_time.check_invariants(own)
             + self.catch_up.as_ref().map_or(0, CatchUp::check_invariants)
     }
 

@@ -52,7 +52,7 @@ impl Parts<'_> {
         let Parts { cx, others, keyspaces, transactions, reads, peers } = self;
         let looked_at = [
             cx.journal.check_invariants(),
-            others.check_invariants(cx.datacenter),
+            others.check_invariants(),
             collector.check_invariants(cx.datacenter),
             keyspaces.branching.check_invariants(),
             peers.identity.check_invariants(cx.datacenter),

@@ -95,22 +95,6 @@ impl Times {
         }
     }
 
-    /// Panics if times contradict one another. Answers at how many it looked.
-    fn check_invariants(&self, own: DatacenterId) -> usize {
-        for (datacenter, applied) in self.applied.entries().filter(|(datacenter, _)| *datacenter != own) {
-            let received = self.received.at(datacenter);
-            assert!(applied <= received, "{applied:?} of {datacenter:?} is applied, {received:?} received");
-        }
-        let waiting = || self.unreceived.values().chain(self.unapplied.values());
-        let in_order = |waiting: &Waiting| match (waiting.first, waiting.latest) {
-            (first, None) => first.is_none_or(|first| first.time > LogicalTime::ZERO),
-            (None, Some(_)) => false,
-            (Some(first), Some(latest)) => first.time <= latest.time,
-        };
-        assert!(waiting().all(in_order), "a later heartbeat waits, and says an earlier time: {self:?}");
-        waiting().count()
-    }
-
     /// Whether some keyspace needs the time of partitions that write nothing.
     pub(in crate::partition) fn has_heartbeats(&self) -> bool {
         self.has_heartbeats
@@ -290,11 +274,6 @@ fn least(cx: &Cx, times: &TimeVector) -> LogicalTime {
 }
 
 impl StableTime {
-    /// Panics if what is known of the others' time contradicts itself. Answers at how much it looked.
-    pub(in crate::partition) fn check_invariants(&self, own: DatacenterId) -> usize {
-        self.times.check_invariants(own)
-    }
-
     /// Everything that a datacenter wrote up to then has been received.
     pub(in crate::partition) fn raise_received(&mut self, datacenter: DatacenterId, time: LogicalTime) {
         self.times_rose |= self.times.received.raise(datacenter, time);
