@@ -214,6 +214,21 @@ impl Joining {
         }
     }
 
+    /// A copy is of one directory: if the donor serves another one since, that one's streams and counts are others.
+    pub(in crate::partition::recovery) fn give_up_copy_of_another(
+        &mut self,
+        p: &mut Peering<'_>,
+        from: DatacenterId,
+        directory: DirectoryId,
+    ) {
+        let is_of_another = |copying: &Copying| {
+            copying.donor == from && copying.donor_directory != directory && !copying.is_complete
+        };
+        if self.copying.as_ref().is_some_and(is_of_another) {
+            self.give_up_copy(p);
+        }
+    }
+
     fn give_up_copy(&mut self, p: &mut Peering<'_>) {
         let Some(copying) = self.copying.take() else { return };
         *self.failed_copies.entry(copying.donor).or_default() += 1;
