@@ -29,6 +29,7 @@ mod room;
 mod scripts;
 mod snapshot_reads;
 mod strangers;
+mod streams;
 mod tail_recovery;
 mod times;
 mod turns;
@@ -276,6 +277,23 @@ fn what_was_received_while_the_log_was_synced_is_not_called_synced() {
     while !appended(&world.carry_out().expect("the clock's bound is to be written")) {}
     while !appended(&world.carry_out().expect("the second entry is to be written")) {}
     assert_eq!(acknowledged(&world), (2, 1));
+}
+
+/// While an append waits for the one before it, a sync begins that does not cover it, and more is received.
+#[test]
+fn what_came_last_is_called_synced_in_the_end() {
+    let mut world = World::new(AppendFsync::Always);
+    world.give(Input::LinkUp { datacenter: DatacenterId(1), core: CoreId(0) });
+    world.calm_down();
+    receive(&mut world, Position(1));
+    let is_append = |op: Option<DiskOp>| matches!(op, Some(DiskOp::Append { .. }));
+    assert!(is_append(world.carry_out()), "it is written, and being synced");
+    receive(&mut world, Position(2));
+    receive(&mut world, Position(3));
+    assert!(matches!(world.carry_out(), Some(DiskOp::Sync { .. })));
+    receive(&mut world, Position(4));
+    world.calm_down();
+    assert_eq!(acknowledged(&world), (4, 4));
 }
 
 /// Records that the log takes in for an entry, and for the same entry when it comes again.

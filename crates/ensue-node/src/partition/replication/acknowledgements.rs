@@ -112,6 +112,27 @@ mod tests {
         assert_eq!([note(1), note(1), note(2), note(1)], [(1, 1), (0, 1), (1, 2), (0, 2)]);
     }
 
+    const INTERVAL_US: u64 = 50;
+
+    fn is_due(acknowledgements: &mut Acknowledgements, now_us: u64) -> bool {
+        !acknowledgements.take_due(now_us, INTERVAL_US, [ORIGIN].into_iter()).is_empty()
+    }
+
+    #[test]
+    fn news_wait_for_an_interval_and_silence_for_many() {
+        let (mut acknowledgements, many_us) =
+            (Acknowledgements::default(), HEARTBEAT_INTERVALS * INTERVAL_US);
+        let mut due = |now_us| is_due(&mut acknowledgements, now_us);
+        assert!(!due(many_us - 1) && due(many_us));
+        let next_us = many_us + INTERVAL_US;
+        assert!(!due(next_us + many_us - 1) && due(next_us + many_us));
+        let next_us = next_us + many_us + INTERVAL_US;
+        acknowledgements.acknowledge_all_soon();
+        assert_eq!(acknowledgements.next_due(), Some(next_us));
+        let mut due = |now_us| is_due(&mut acknowledgements, now_us);
+        assert!(!due(next_us - 1) && due(next_us) && !due(next_us));
+    }
+
     #[test]
     fn all_hear_of_what_is_newly_applied_or_shown() {
         let mut acknowledgements = Acknowledgements::default();

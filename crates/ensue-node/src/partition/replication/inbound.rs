@@ -255,9 +255,6 @@ impl Replication {
             }
         }
         for (partition, dependencies) in elsewhere {
-            if partition.0 >= cx.config.topology.partitions {
-                cx.trace(Trace::Refused { what: "a dependency on a partition that does not exist" });
-            }
             let check = cx.number();
             let message = Message::CheckDependencies { check, dependencies: dependencies.clone() };
             self.inbound.checks.insert(check, Check { partition, dependencies, entry: (origin, position) });

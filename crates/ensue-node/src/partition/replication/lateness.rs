@@ -40,20 +40,12 @@ impl Lateness {
     pub(in crate::partition) fn note_visible(&mut self, now: Now, origin: DatacenterId, stamp: LogicalTime) {
         self.visible.note(now, origin, stamp);
     }
-
-    /// How long ago the first own entry after this place was written.
-    pub(in crate::partition) fn written_ms(&self, now: Now, after: Position) -> u64 {
-        self.written.age_ms(now, after)
-    }
 }
 
 impl Replication {
     /// How long ago the first own entry after this place was written; 0 if there is none.
     pub(in crate::partition) fn lag_ms(&self, cx: &Cx, after: Position) -> u64 {
-        match after.entries_to(cx.position) {
-            0 => 0,
-            _ => self.lateness.written_ms(cx.now, after),
-        }
+        self.lateness.written.age_ms(cx.now, after)
     }
 
     /// The own stream may have come further.

@@ -1,7 +1,8 @@
 //! Up to where a stream had come when it was at a time: what turns a past in times into a place that can be
 //! acknowledged.
 //!
-//! Entries come in the order of their places, and their stamps rise. Places are kept for the latest times one by one
+//! Entries come in the order of their places, and the stamps of those that are named by times rise: a part of a write
+//! transaction may have a lower one, and is named by its operation. Places are kept for the latest times one by one
 //! and for older ones ever more coarsely, so there are never many; what is coarse names a later place, which is safe to
 //! wait for.
 
@@ -77,10 +78,29 @@ mod tests {
     }
 
     #[test]
+    fn each_time_names_its_place_while_there_is_room() {
+        let mut progress = Progress::after(Position(0));
+        // One step is that of time zero.
+        let count = limits::PROGRESS_STEPS_MAX as u64 - 1;
+        for n in 1..=count {
+            let (position, time) = at(n);
+            progress.come(position, time);
+        }
+        for n in 1..=count {
+            let (position, time) = at(n);
+            assert_eq!(progress.through(time), position);
+            assert_eq!(progress.through(LogicalTime(time.0 - 1)), Position(n - 1));
+        }
+    }
+
+    #[test]
     fn a_stamp_that_does_not_rise_is_named_by_the_later_time() {
         let mut progress = Progress::after(Position(0));
         progress.come(Position(1), LogicalTime(20));
         progress.come(Position(2), LogicalTime(15));
-        assert_eq!(progress.through(LogicalTime(20)), Position(2));
+        progress.come(Position(3), LogicalTime(12));
+        assert_eq!(progress.through(LogicalTime(20)), Position(3));
+        // Whoever names an earlier time knows nothing of these, and does not wait for them.
+        assert_eq!([0, 12, 15, 19].map(|time| progress.through(LogicalTime(time)).0), [0; 4]);
     }
 }

@@ -192,6 +192,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_datacenter_lost_is_kept_for_it_again() {
+        let (origin, mark) = (DatacenterId(2), (Incarnation(1), Position(7)));
+        let said = |received| {
+            let mut sender = sender();
+            let acknowledge = StreamAcknowledge {
+                synced: Position(2),
+                applied: vec![(origin, mark.0, mark.1)],
+                shown: LogicalTime(9),
+                ..acknowledge(2)
+            };
+            sender.on_acknowledge(&acknowledge, LogicalTime::ZERO);
+            sender.on_introduced(Position(received));
+            sender.check_invariants();
+            (sender.received().0, sender.synced().0, sender.applied(origin), sender.shown().0)
+        };
+        assert_eq!(said(1), (1, 1, Default::default(), 0));
+        assert_eq!([2, 3].map(said), [(2, 2, mark, 9); 2], "nothing was lost");
+    }
+
+    #[test]
     fn who_has_all_of_an_incarnation_goes_on_with_the_next() {
         let first = Position::before(Incarnation(2)).next();
         let mut sender = sender();

@@ -31,10 +31,16 @@ pub(super) fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
 
 /// The same under a protocol.
 fn started_under(protocol: &str, files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
+    started_among(2, protocol, files, boot)
+}
+
+/// The same in one of so many datacenters.
+fn started_among(datacenters: usize, protocol: &str, files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
     let mut config = config(AppendFsync::EverySecond);
     config.boot = boot;
     config.boot_id = [boot as u8; 16];
     config.topology.partitions = 2;
+    config.topology.datacenters.truncate(datacenters);
     for datacenter in &mut config.topology.datacenters {
         let placement = vec![CoreId(0), CoreId(1)];
         *datacenter = DatacenterTopology { cores: 2, placement, ..datacenter.clone() };
@@ -85,7 +91,7 @@ fn say_end(world: &mut World, end: u64) {
 }
 
 /// The first entry of the other datacenter's stream, which depends on the first one of the partition beside.
-fn receive_what_waits(world: &mut World) {
+pub(super) fn receive_what_waits(world: &mut World) {
     let position = Position(1);
     let incarnation = Incarnation(1);
     let operation = OperationId { datacenter: OTHER, incarnation, partition: BESIDE, position };
@@ -115,7 +121,7 @@ fn waiting() -> (World, Vec<Message>) {
 }
 
 /// The neighbour has everything that it was asked for.
-fn met(asked: &[Message]) -> Vec<Message> {
+pub(super) fn met(asked: &[Message]) -> Vec<Message> {
     let checks = asked.iter().filter_map(|message| match message {
         Message::CheckDependencies { check, .. } => Some(*check),
         _ => None,
@@ -332,6 +338,15 @@ fn a_partition_ends_its_incarnation_with_its_neighbour_once_a_start() {
     );
 }
 
+/// Nobody else can have what is missing if its directory is an old copy.
+#[test]
+fn the_only_datacenter_ends_no_incarnation() {
+    let mut world = started_among(1, "eiger", BTreeMap::new(), 1);
+    world.message(ITS_NEIGHBOUR, Message::Repeat { number: 1 });
+    assert!(sent(&mut world).contains(&Message::Repeated { number: 1 }));
+    assert_eq!(world.partition.cx.incarnation, Incarnation(1));
+}
+
 /// A datacenter that was started at the same time says where its stream ends, and promises no time yet: its directory
 /// may be an old copy. What was known of its time before the power failed is not known again by that.
 #[test]
@@ -348,4 +363,34 @@ fn where_a_stream_ends_counts_when_its_time_is_promised() {
     world.now.wall_ms = wall_ms;
     say_end(&mut world, 0);
     assert!(!world.partition.others.awaits_words());
+}
+
+#[test]
+fn an_end_needs_no_time_where_nobody_does() {
+    let files = started_under("cops", BTreeMap::new(), 1).files;
+    let mut world = started_under("cops", files, 2);
+    let after = Position::before(Incarnation(1));
+    world.message(ELSEWHERE, Message::TailFetched { after, received: after, entries: Vec::new() });
+    let asked = sent(&mut world);
+    repeat(&mut world, &asked);
+    assert!(world.partition.others.awaits_words());
+    world.now.wall_ms = 0;
+    say_end(&mut world, 0);
+    assert!(!world.partition.others.awaits_words());
+}
+
+/// The first entry of the other datacenter's next incarnation: it lost all that it had written.
+pub(super) fn lose(world: &mut World) {
+    let incarnation = Incarnation(2);
+    let position = Position::before(incarnation).next();
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    let entry = Entry {
+        position,
+        stamp: Stamp { time, datacenter: OTHER, partition: PARTITION },
+        dependencies: Causes::Nothing,
+        change: Change::Lost { after: Position(0) },
+        previous: Vec::new(),
+    };
+    let entries = vec![layout::encode_entry(&entry)];
+    world.message(ELSEWHERE, Message::StreamEntries { incarnation, first: position, entries });
 }

@@ -99,6 +99,28 @@ fn acknowledge(
 }
 
 #[test]
+fn a_refused_datacenter_is_sent_nothing() {
+    let mut world = serving();
+    introduce(&mut world, introduction());
+    let resume = |world: &mut World, received| {
+        let (incarnation, received) = (Incarnation(1), Position(received));
+        world.message(ELSEWHERE, Message::StreamResume { incarnation, received });
+    };
+    let sends = |world: &mut World| {
+        sent(world);
+        world.run("INCR n");
+        sent(world).iter().any(|message| matches!(message, Message::StreamEntries { .. }))
+    };
+    resume(&mut world, 0);
+    assert!(sends(&mut world));
+    resume(&mut world, 9);
+    assert!(refused(&world).is_some() && !sends(&mut world));
+    introduce(&mut world, introduction());
+    resume(&mut world, 0);
+    assert!(sends(&mut world));
+}
+
+#[test]
 fn a_claim_without_ground_ends_the_exchange_with_its_peer_and_nothing_else() {
     let beyond = Position(9);
     let acknowledge = |received, synced| acknowledge(received, synced, Vec::new());

@@ -1,14 +1,12 @@
 //! A partition's part of a local write transaction: what it depends on.
 
 use super::PARTITION;
-use super::catch_up::{self, ELSEWHERE, ITS_NEIGHBOUR, started};
+use super::catch_up::{self, ITS_NEIGHBOUR, lose, started};
 use super::previous::{HERE, OTHER, partition, sent, written_elsewhere};
 use super::versions::World;
 use bytes::Bytes;
-use ensue_store::entry::{Change, Entry};
-use ensue_store::layout;
 use ensue_types::{
-    Causes, Dependency, Incarnation, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Stamp,
+    Dependency, Incarnation, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Stamp,
 };
 use ensue_wire::{Address, Decision, Message};
 use std::collections::BTreeMap;
@@ -60,6 +58,25 @@ fn a_part_that_is_executed_again_does_not_depend_on_what_came_after_its_decision
     assert_eq!(dependencies(&mut world, before), []);
 }
 
+/// A participant that has been away, or whose coordinator has, speaks of a transaction that will never be shown.
+#[test]
+fn a_participant_is_told_what_was_lost() {
+    let (incarnation, position) = (Incarnation(1), Position(3));
+    let transaction = OperationId { datacenter: OTHER, incarnation, partition: PARTITION, position };
+    for says in [Message::Notify { transaction }, Message::Vote { transaction }] {
+        let mut world = started(BTreeMap::new(), 1);
+        lose(&mut world);
+        world.message(ITS_NEIGHBOUR, says.clone());
+        assert!(catch_up::sent(&mut world).contains(&Message::Abandon { transaction }), "{says:?}");
+
+        let mut world = started(BTreeMap::new(), 1);
+        // The stream of a dead datacenter ends before it.
+        assert!(world.partition.others.replication.applied.end(OTHER, Position(2)).is_empty());
+        world.message(ITS_NEIGHBOUR, says.clone());
+        assert!(catch_up::sent(&mut world).contains(&Message::Discard { transaction }), "{says:?}");
+    }
+}
+
 /// Its origin lost the entry that names the transaction, and was declared dead before it had recovered its other
 /// partitions. A part waits for what died with it.
 #[test]
@@ -67,23 +84,6 @@ fn a_part_whose_transaction_was_lost_is_discarded_with_the_dead() {
     let incarnation = Incarnation(1);
     let transaction =
         OperationId { datacenter: OTHER, incarnation, partition: PARTITION, position: Position(3) };
-    let lose = |world: &mut World| {
-        let position = Position::before(Incarnation(2)).next();
-        let entry = Entry {
-            position,
-            stamp: Stamp {
-                time: LogicalTime::from_ms(world.now.wall_ms),
-                datacenter: OTHER,
-                partition: PARTITION,
-            },
-            dependencies: Causes::Nothing,
-            change: Change::Lost { after: Position(0) },
-            previous: Vec::new(),
-        };
-        let entries = vec![layout::encode_entry(&entry)];
-        let lost = Message::StreamEntries { incarnation: Incarnation(2), first: position, entries };
-        world.message(ELSEWHERE, lost);
-    };
     let part = |world: &mut World| world.message(ITS_NEIGHBOUR, Message::PartUnrecoverable { transaction });
     for is_lost_first in [true, false] {
         let mut world = started(BTreeMap::new(), 1);

@@ -4,13 +4,13 @@
 
 use super::PARTITION;
 use super::previous::{HERE, OTHER, partition};
-use super::versions::World;
+use super::versions::{World, put};
 use bytes::Bytes;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_types::{
-    Breaking, Causes, Column, Effect, Incarnation, KeyspaceId, LogicalTime, OperationId, PartitionId,
-    Position, RowEffect, Rule, Stamp, partition_of,
+    Breaking, Causes, Column, Dependency, Effect, Extent, Incarnation, KeyspaceId, LogicalTime, OperationId,
+    PartitionId, Position, RowEffect, Rule, Stamp, partition_of,
 };
 use ensue_wire::{Address, Message};
 use std::sync::Arc;
@@ -54,14 +54,10 @@ fn a_coordinator_that_waits_again_gives_the_vote_back() {
     }
 }
 
-#[test]
-fn a_part_whose_vote_is_given_back_is_heard_of_again() {
-    let mut world = world();
-    let transaction = transaction(NEIGHBOUR);
+/// A part of a transaction that the neighbour coordinates, which depends on these, is the first entry of its stream.
+fn receive_part(world: &mut World, transaction: OperationId, dependencies: Causes) {
     let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None };
-    let key = ["x", "y", "z", "u", "v"].into_iter().find(|key| partition_of(key.as_bytes(), 2) == PARTITION);
-    let key = Bytes::from(key.expect("one of them is of this partition"));
-    let row = RowEffect { key, column: Column::Text, effect };
+    let row = RowEffect { key: Bytes::from_static(own_key().as_bytes()), column: Column::Text, effect };
     let entry = Entry {
         position: Position(1),
         stamp: Stamp {
@@ -69,7 +65,7 @@ fn a_part_whose_vote_is_given_back_is_heard_of_again() {
             datacenter: OTHER,
             partition: NEIGHBOUR,
         },
-        dependencies: Causes::Nothing,
+        dependencies,
         change: Change::Effects {
             keyspace: KeyspaceId(0),
             transaction: Some(transaction),
@@ -81,6 +77,34 @@ fn a_part_whose_vote_is_given_back_is_heard_of_again() {
     let (incarnation, first) = (Incarnation(1), Position(1));
     let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
     world.message(from, Message::StreamEntries { incarnation, first, entries });
+}
+
+/// A key of this partition.
+fn own_key() -> &'static str {
+    let key = ["x", "y", "z", "u", "v"].into_iter().find(|key| partition_of(key.as_bytes(), 2) == PARTITION);
+    key.expect("one of them is of this partition")
+}
+
+/// The coordinator would decide, and the part be shown before what it depends on.
+#[test]
+fn a_part_that_waits_is_not_notified() {
+    let mut world = world();
+    let of_the_part = transaction(NEIGHBOUR);
+    let operation = OperationId { position: Position(2), ..transaction(PARTITION) };
+    receive_part(&mut world, of_the_part, vec![Dependency { operation, extent: Extent::Exact }].into());
+    // The link to it broke, and is up again.
+    world.partition.on_link_up(world.now, HERE, &|_| true);
+    world.work();
+    assert_eq!(said(&mut world), []);
+    world.receive_after(2, own_key(), put("2"), &[]);
+    assert_eq!(said(&mut world), [Message::Notify { transaction: of_the_part }]);
+}
+
+#[test]
+fn a_part_whose_vote_is_given_back_is_heard_of_again() {
+    let mut world = world();
+    let transaction = transaction(NEIGHBOUR);
+    receive_part(&mut world, transaction, Causes::Nothing);
     assert_eq!(said(&mut world), [Message::Notify { transaction }]);
 
     let keyspace = KeyspaceId(0);

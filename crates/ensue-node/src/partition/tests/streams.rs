@@ -1,0 +1,148 @@
+//! How far and how late the streams between datacenters are, as metrics show it; how many entries go at once; and that
+//! what loses arbitration, or was lost with a tail, is waited for by nobody.
+
+use super::PARTITION;
+use super::catch_up::{self, ELSEWHERE, lose, receive_what_waits};
+use super::previous::{HERE, OTHER, partition};
+use super::versions::{World, put};
+use ensue_types::{CoreId, Dependency, Extent, Incarnation, LogicalTime, Now, OperationId, Position, limits};
+use ensue_wire::{Address, Envelope, Message, StreamAcknowledge};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn metric(world: &mut World, name: &str) -> Option<i64> {
+    world.partition.metrics().into_iter().find(|(one, _)| one == name).map(|(_, value)| value)
+}
+
+fn metrics<const N: usize>(world: &mut World, names: [&str; N]) -> [Option<i64>; N] {
+    names.map(|name| metric(world, name))
+}
+
+fn pass(world: &mut World, us: u64) {
+    world.now.monotonic_us += us;
+    world.now.wall_ms += us / 1_000;
+    world.partition.on_timer(world.now);
+    world.work();
+}
+
+fn of_theirs(position: u64) -> Dependency {
+    let (incarnation, position) = (Incarnation(1), Position(position));
+    let operation = OperationId { datacenter: OTHER, incarnation, partition: PARTITION, position };
+    Dependency { operation, extent: Extent::Exact }
+}
+
+/// How much of the other datacenter's stream is known and not visible, and how late that is.
+fn behind(world: &mut World) -> [Option<i64>; 2] {
+    metrics(world, ["behind_dc2_entries", "behind_dc2_ms_max"])
+}
+
+#[test]
+fn a_stream_is_late_until_it_is_visible() {
+    let visible = ["visible_dc2_entries", "visible_dc2_delay_ms"];
+    let mut world = partition("eiger");
+    assert_eq!(behind(&mut world), [Some(0); 2]);
+    world.receive_after(1, "a", put("1"), &[of_theirs(2)]);
+    assert_eq!(behind(&mut world), [Some(1), Some(0)]);
+    pass(&mut world, 300_000);
+    assert_eq!(behind(&mut world), [Some(1), Some(300)]);
+    assert_eq!(metrics(&mut world, visible), [None; 2]);
+    world.receive_after(2, "a", put("2"), &[]);
+    assert_eq!(behind(&mut world), [Some(0); 2]);
+    assert_eq!(metrics(&mut world, visible), [Some(2), Some(300)]);
+
+    // Its end is known before its entries are here.
+    let end = Position(4);
+    let said = StreamAcknowledge {
+        incarnation: Incarnation(1),
+        received: Position(0),
+        synced: Position(0),
+        applied: Vec::new(),
+        end,
+        shown: LogicalTime::ZERO,
+    };
+    world.message(ELSEWHERE, Message::StreamAcknowledge(said));
+    assert_eq!(behind(&mut world), [Some(2), Some(0)], "all before was visible");
+    pass(&mut world, 200_000);
+    world.receive_after(3, "a", put("3"), &[]);
+    assert_eq!(behind(&mut world), [Some(1), Some(200)]);
+}
+
+#[test]
+fn a_time_is_compared_with_the_clock_here() {
+    let mut world = partition("eventual");
+    let say = |world: &mut World, time| {
+        let to = Address::Partition { datacenter: HERE, partition: PARTITION };
+        let message = Message::Heartbeat { end: Position(0) };
+        world.partition.on_message(world.now, Envelope { from: ELSEWHERE, to, time, message });
+        world.work();
+        metric(world, "ahead_dc2_ms_max")
+    };
+    let time = LogicalTime::from_ms(world.now.wall_ms + 70);
+    assert_eq!(say(&mut world, time), Some(70));
+    world.now.wall_ms += 100;
+    assert_eq!(say(&mut world, LogicalTime::ZERO), Some(70), "no time is none that is behind");
+    assert_eq!(say(&mut world, time), Some(-30));
+}
+
+#[test]
+fn what_waits_is_counted_and_overdue_in_time() {
+    let waits = ["waiting_entries", "open_dependency_checks", "dependency_waits"];
+    let mut world = catch_up::started(BTreeMap::new(), 1);
+    assert_eq!(metrics(&mut world, waits), [Some(0); 3]);
+    receive_what_waits(&mut world);
+    assert_eq!(metrics(&mut world, waits), [Some(1); 3], "it asks the partition beside");
+    pass(&mut world, 1_000 * limits::OVERDUE_MS);
+    assert_eq!(metric(&mut world, "overdue_for_dc2_entries"), None);
+    pass(&mut world, 1);
+    assert_eq!(metric(&mut world, "overdue_for_dc2_entries"), Some(1));
+    let asked = catch_up::sent(&mut world);
+    for answer in catch_up::met(&asked) {
+        world.message(catch_up::ITS_NEIGHBOUR, answer);
+    }
+    assert_eq!(metrics(&mut world, waits), [Some(0), Some(0), Some(1)]);
+}
+
+#[test]
+fn what_was_lost_is_waited_for_no_more() {
+    let mut world = partition("eiger");
+    let sessions = Address::Core { datacenter: HERE, core: CoreId(0) };
+    for check in 1..=2 {
+        let dependencies = vec![of_theirs(check)];
+        world.message(sessions, Message::CheckDependencies { check, dependencies });
+    }
+    assert_eq!(metric(&mut world, "lost_dependencies"), Some(0));
+    catch_up::sent(&mut world);
+    lose(&mut world);
+    let met = |sent: &Message| matches!(sent, Message::DependenciesMet { .. });
+    assert_eq!(catch_up::sent(&mut world).into_iter().filter(met).count(), 2);
+    assert_eq!(metric(&mut world, "lost_dependencies"), Some(2));
+}
+
+#[test]
+fn a_write_that_loses_is_applied_too() {
+    let mut world = partition("eiger");
+    world.run("SET a mine");
+    world.now.wall_ms -= 1_000;
+    world.receive_after(1, "a", put("older"), &[]);
+    world.now.wall_ms += 1_000;
+    world.receive_after(2, "b", put("1"), &[of_theirs(1)]);
+    assert_eq!(world.partition.others.replication.applied_through(OTHER), Position(2));
+    assert_eq!(metrics(&mut world, ["waiting_entries", "visible_dc2_entries"]), [Some(0), Some(2)]);
+}
+
+#[test]
+fn a_message_has_no_more_entries_than_it_may() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::under("eventual", BTreeMap::new(), now, u64::MAX).started();
+    let config = Arc::get_mut(&mut world.partition.cx.config).expect("nobody else has it");
+    config.tuning.stream_batch_entries = 2;
+    for line in ["SET a 1", "SET a 2", "SET a 3", "SET a 4", "SET a 5"] {
+        world.run(line);
+    }
+    world.message(ELSEWHERE, Message::StreamResume { incarnation: Incarnation(1), received: Position(0) });
+    let lengths = catch_up::sent(&mut world).into_iter().filter_map(|message| match message {
+        Message::StreamEntries { entries, .. } => Some(entries.len()),
+        _ => None,
+    });
+    assert_eq!(lengths.collect::<Vec<_>>(), [2, 2, 1]);
+}
