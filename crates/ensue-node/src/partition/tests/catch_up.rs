@@ -31,6 +31,15 @@ pub(super) fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
 
 /// The same under a protocol.
 fn started_under(protocol: &str, files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
+    under(protocol, files, boot).started()
+}
+
+/// The first of two partitions, which has not begun to read its files.
+pub(super) fn unstarted(files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
+    under("eiger", files, boot)
+}
+
+fn under(protocol: &str, files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
     let mut config = config(AppendFsync::EverySecond);
     config.boot = boot;
     config.boot_id = [boot as u8; 16];
@@ -44,7 +53,7 @@ fn started_under(protocol: &str, files: BTreeMap<FileName, Vec<u8>>, boot: u32) 
     let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
     let partition = Partition::new(PARTITION, Arc::new(config), protocols, now);
-    World { partition, now, files }.started()
+    World { partition, now, files }
 }
 
 /// The same after a power failure, when the other datacenter has said that it has nothing more of this one's stream.
