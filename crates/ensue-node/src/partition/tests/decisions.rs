@@ -3,6 +3,7 @@
 
 use super::PARTITION;
 use super::catch_up::{BESIDE, ELSEWHERE, ITS_NEIGHBOUR, started, unstarted};
+use super::identity::introduction;
 use super::versions::{OTHER, World};
 use crate::partition::stage::Stage;
 use bytes::Bytes;
@@ -177,6 +178,50 @@ fn a_participant_behind_a_new_link_is_given_its_part_and_the_decision_again() {
     world.message(ITS_NEIGHBOUR, committed(transaction));
     world.message(ITS_NEIGHBOUR, Message::PartsSynced { operations: vec![decision.operation] });
     assert_eq!(link_up(&mut world), [], "it has its part durably");
+}
+
+#[test]
+fn a_participant_that_lost_its_tail_is_asked_for_its_vote_and_given_its_part_again() {
+    let mut world = world();
+    world.message(ELSEWHERE, Message::Introduce(introduction()));
+    let (decided, decision) = announced(&mut world);
+    let voting = begin(&mut world, &both());
+    vote(&mut world, &[BESIDE], voting);
+    world.message(ITS_NEIGHBOUR, Message::Repeat { number: 7 });
+    let prepare = |transaction| {
+        (BESIDE, Message::Prepare { transaction, keyspace: KEYSPACE, part: Some(both()[1].clone()) })
+    };
+    let commit = (BESIDE, Message::Commit { transaction: decided, decision });
+    let repeated = (BESIDE, Message::Repeated { number: 7 });
+    assert_eq!(said(&mut world), [prepare(decided), commit, prepare(voting), repeated]);
+
+    // The vote that it has lost counts no more.
+    vote(&mut world, &[PARTITION], voting);
+    sync(&mut world);
+    assert_eq!(self::decision(&said(&mut world)), None);
+    vote(&mut world, &[BESIDE], voting);
+    sync(&mut world);
+    assert!(self::decision(&said(&mut world)).is_some());
+}
+
+/// A transaction of this datacenter is named by its number, which is no place in the stream of its coordinator: what
+/// the stream is declared to have lost names none of them.
+#[test]
+fn a_transaction_outlives_the_incarnation_of_its_coordinator() {
+    let mut world = world();
+    world.message(ELSEWHERE, Message::Introduce(introduction()));
+    let voting = begin(&mut world, &both());
+    let (decided, decision) = announced(&mut world);
+    assert!(decided.position > world.partition.cx.position, "its number is above the end of the stream");
+    world.message(ITS_NEIGHBOUR, Message::Repeat { number: 7 });
+    assert_eq!(world.partition.cx.incarnation, Incarnation(2));
+    said(&mut world);
+    // Whoever votes on a decided transaction is told the decision.
+    vote(&mut world, &[BESIDE], decided);
+    assert_eq!(said(&mut world), [(BESIDE, Message::Commit { transaction: decided, decision })]);
+    vote(&mut world, &[PARTITION, BESIDE], voting);
+    sync(&mut world);
+    assert!(self::decision(&said(&mut world)).is_some());
 }
 
 #[test]
