@@ -12,6 +12,7 @@ mod collecting;
 mod conflicts;
 mod contexts;
 mod copies;
+mod decisions;
 mod evictions;
 mod expiries;
 mod forgetting;

@@ -138,3 +138,6 @@ fn parse_items(body: &[u8], items: u32) -> Option<Vec<(usize, usize)>> {
     }
     (ranges.len() == items as usize).then_some(ranges)
 }
+
+#[cfg(test)]
+mod tests;

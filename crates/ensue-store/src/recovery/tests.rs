@@ -167,6 +167,74 @@ fn torn_at_every_byte_of_the_last_batch() {
     }
 }
 
+/// A recovery that has read everything, with what it asks of the disk then.
+fn cleaning(disk: &mut MemoryDisk, options: &RecoveryOptions) -> (Recovery, Vec<DiskOp>) {
+    let mut recovery = Recovery::new(options.clone());
+    loop {
+        let ops: Vec<DiskOp> = std::iter::from_fn(|| recovery.next_op()).collect();
+        assert!(!ops.is_empty(), "it has something to clean up");
+        if !matches!(ops[0], DiskOp::List | DiskOp::Read { .. }) {
+            return (recovery, ops);
+        }
+        ops.into_iter().for_each(|op| recovery.on_done(disk.run(op)).unwrap());
+    }
+}
+
+/// Segments that follow a gap or a broken batch are deleted from the last one on, so that a crash in between leaves no
+/// other gap. Only then is the segment of the broken batch cut.
+#[test]
+fn a_torn_end_is_deleted_from_the_last_segment_on_and_counted() {
+    let (mut disk, options) = (MemoryDisk::default(), options(SEGMENT));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let (mut next, mut random) = (0, Random(7));
+    let mut batch_ends = Vec::new();
+    for _ in 0..40 {
+        append(&mut disk, &mut finish.log, &mut next, &mut random, 1);
+        batch_ends.push(finish.log.end());
+    }
+    let (segments, end) = (finish.log.segments().collect::<Vec<_>>(), finish.log.end().0);
+    assert!(segments.len() > 4);
+    let second = segments[1];
+    for is_missing in [false, true] {
+        let mut disk = disk.clone();
+        let expected_at = if is_missing {
+            disk.files.remove(&segments[2].file());
+            second.end
+        } else {
+            // The last batch of the second segment is broken.
+            *disk.files.get_mut(&second.file()).unwrap().data.last_mut().unwrap() ^= 1;
+            *batch_ends.iter().rfind(|end| **end < second.end).unwrap()
+        };
+        let (mut recovery, ops) = cleaning(&mut disk, &options);
+        let deleted = segments[if is_missing { 3 } else { 2 }..].iter().rev();
+        let mut expected: Vec<_> = deleted.map(|segment| DiskOp::Delete { file: segment.file() }).collect();
+        if !is_missing {
+            let length = expected_at.0 - second.first.0;
+            assert!(length > 0, "something of the segment is left");
+            expected.push(DiskOp::Truncate { file: second.file(), length });
+        }
+        assert_eq!(ops, expected);
+
+        let is_finished = |recovery: &mut Recovery| {
+            std::iter::from_fn(|| recovery.next_item()).any(|item| matches!(item, Recovered::Finished(_)))
+        };
+        let torn = std::iter::from_fn(|| recovery.next_item()).find_map(|item| match item {
+            Recovered::Torn(torn) => Some(torn),
+            _ => None,
+        });
+        let torn = torn.expect("it is told before it is done");
+        let dropped_from = if is_missing { segments[3].first } else { expected_at };
+        assert_eq!((torn.at, torn.dropped_bytes), (expected_at, end - dropped_from.0));
+        for op in ops {
+            assert!(!is_finished(&mut recovery), "{op:?} is not done");
+            recovery.on_done(disk.run(op)).unwrap();
+        }
+        assert!(is_finished(&mut recovery));
+        let (_, again) = disk.recover(&options).unwrap();
+        assert_eq!((again.report.torn, again.log.end()), (None, expected_at));
+    }
+}
+
 /// Everything here is known to be durable: by the checkpoint, by a later batch, or by a clean stop.
 #[test]
 fn every_flipped_bit_of_the_synced_area_is_found_and_named() {
@@ -249,13 +317,17 @@ fn a_gap_before_the_checkpoint_is_told_by_its_place() {
     append(&mut disk, &mut finish.log, &mut 0, &mut random, 12);
     checkpoint(&mut disk, &mut finish.log, &mut finish.superblock, 3, usize::MAX);
     let segments: Vec<_> = finish.log.segments().collect();
-    let [_, before, missing, _, ..] = segments[..] else { panic!("a segment before it, and one after it") };
-    disk.files.remove(&missing.file());
-    match disk.recover(&options) {
-        Err(RecoveryError::Log(LogError::Corrupt { file, offset, .. })) => {
-            assert_eq!((file, offset), (before.file(), before.end.0 - before.first.0));
+    assert!(segments.len() > 3, "the checkpoint ends in the last of several");
+    for pair in segments[..segments.len() - 1].windows(2) {
+        let (before, missing) = (pair[0], pair[1]);
+        let mut damaged = disk.clone();
+        damaged.files.remove(&missing.file());
+        match damaged.recover(&options) {
+            Err(RecoveryError::Log(LogError::Corrupt { file, offset, .. })) => {
+                assert_eq!((file, offset), (before.file(), before.end.0 - before.first.0));
+            }
+            other => panic!("{:?}", other.map(|(items, _)| items)),
         }
-        other => panic!("{:?}", other.map(|(items, _)| items)),
     }
 }
 
@@ -319,6 +391,39 @@ fn a_missing_superblock_is_not_a_fresh_directory() {
     append(&mut disk, &mut finish.log, &mut 0, &mut random, 1);
     disk.files.remove(&FileName::Superblock);
     assert!(matches!(disk.recover(&options), Err(RecoveryError::Log(_))));
+}
+
+#[test]
+fn a_whole_batch_that_holds_no_record_is_told_by_its_place() {
+    use crate::layout::batch::BatchHeader;
+    let (mut disk, options) = (MemoryDisk::default(), options(500));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    append(&mut disk, &mut finish.log, &mut 0, &mut Random(7), 12);
+    let (lsn, seal) = (finish.log.end(), options.expected.seal());
+    let last = finish.log.segments().last().unwrap();
+    assert!(last.first > Lsn(0));
+    let body = [1, 0, 0, 0, 0xff];
+    let (incarnation, synced, body_checksum) = (Incarnation(1), Lsn(0), seal.checksum(&body));
+    let header = BatchHeader { incarnation, lsn, synced, body_bytes: 5, records: 1, body_checksum };
+    let data = &mut disk.files.get_mut(&last.file()).unwrap().data;
+    data.extend_from_slice(&header.encode(seal));
+    data.extend_from_slice(&body);
+    match disk.recover(&options) {
+        Err(RecoveryError::Log(LogError::Corrupt { file, offset, reason })) => {
+            assert_eq!((file, offset), (last.file(), lsn.0 - last.first.0));
+            assert!(reason.starts_with("the batch is whole, but: "), "{reason}");
+        }
+        other => panic!("{:?}", other.map(|(items, _)| items)),
+    }
+}
+
+#[test]
+fn a_superblock_with_something_behind_it_is_damaged() {
+    let (mut disk, options) = (MemoryDisk::default(), options(500));
+    disk.recover(&options).unwrap();
+    disk.files.get_mut(&FileName::Superblock).unwrap().data.push(0);
+    let text = disk.recover(&options).unwrap_err().to_string();
+    assert_eq!(text, "superblock is damaged at byte 0: 1 bytes after the end of the superblock");
 }
 
 #[test]

@@ -189,6 +189,22 @@ fn damage_under_a_reader_is_named() {
     assert!(matches!(read(&mut disk, &finish.log, &tail, 1), Err(StreamReadError::Log(_))));
 }
 
+/// A file that was cut where one of its batches ends has nothing wrong with it but that it is too short.
+#[test]
+fn a_file_that_ends_early_under_a_reader_is_named() {
+    let (mut disk, options) = (MemoryDisk::default(), options(1 << 20));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let (mut tail, log) = (tail(), &mut finish.log);
+    fill(&mut disk, log, &mut tail, 1..=20);
+    let cut = log.end().0;
+    fill(&mut disk, log, &mut tail, 21..=30);
+    let file = crate::disk::FileName::Segment(0);
+    disk.files.get_mut(&file).unwrap().data.truncate(cut as usize);
+    let reason = format!("the file ends, the log was written up to {}", log.end());
+    let error = LogError::Corrupt { file, offset: cut, reason };
+    assert_eq!(read(&mut disk, log, &tail, 1), Err(StreamReadError::Log(error)));
+}
+
 #[test]
 fn an_earlier_incarnation_stays_readable() {
     let (mut disk, options) = (MemoryDisk::default(), options(2500));

@@ -492,6 +492,72 @@ fn what_puts_and_removals_carry_is_counted() {
     assert!(carried.bytes() > 0);
 }
 
+fn undominated(rows: &Keyspace) -> Vec<Stamp> {
+    let row = rows.row(&key()).map(RowRef::whole).expect("it was written");
+    let cell = row.cell(&COLUMNS[0]).expect("it was written");
+    cell.state().undominated().iter().map(|one| one.base.stamp).collect()
+}
+
+/// A put that loses is remembered for when the winner is removed, and a later put of its datacenter has replaced it.
+#[test]
+fn an_earlier_put_of_a_datacenter_that_comes_after_a_later_one_does_not_replace_it() {
+    let mut world = World::new(false);
+    (0..2).for_each(|_| world.take(&Step::Put { at: 1, column: 0, hidden: (0, 0) }));
+    world.take(&Step::Tick { at: 0, by: 9 });
+    world.take(&Step::Put { at: 0, column: 0, hidden: (0, 0) });
+    world.take(&Step::Remove { at: 0, column: 0, hidden: (0, 0) });
+    for (from, place) in [(0, 0), (1, 1), (1, 0)] {
+        world.arrive(2, from, place);
+    }
+    assert_eq!(undominated(&world.datacenters[2].rows), [world.streams[1][1].write.stamp]);
+    world.arrive(2, 0, 1);
+    assert_eq!(looked_at(&world.datacenters[2].rows)[0], Some("b\"2b\"".to_string()));
+}
+
+/// What was noted to be forgotten is not all that there is when the time has come: a put that overwrites comes before
+/// what it has overwritten.
+#[test]
+fn what_a_put_has_overwritten_since_a_note_is_not_forgotten_with_it() {
+    let mut world = World::new(false);
+    for _ in 0..2 {
+        world.take(&Step::Put { at: 0, column: 0, hidden: (0, 0) });
+        world.arrive(1, 0, world.streams[0].len() - 1);
+        world.take(&Step::Put { at: 1, column: 0, hidden: (0, 0) });
+    }
+    world.arrive(2, 1, 0);
+    let spent = world.datacenters[2].rows.take_spent();
+    assert_eq!(spent.len(), 1);
+    world.arrive(2, 1, 1);
+    assert_eq!(world.datacenters[2].rows.collect(&spent[0]), Collected::Changed);
+    world.arrive(2, 0, 1);
+    assert_eq!(undominated(&world.datacenters[2].rows), [], "it was overwritten");
+}
+
+/// The same when the state was made anew in between, because a write has turned out never to have been.
+#[test]
+fn a_note_of_before_a_write_was_discarded_does_not_forget_what_came_after() {
+    let mut world = World::new(true);
+    world.take(&Step::Put { at: 1, column: 0, hidden: (2, 0) });
+    for _ in 0..2 {
+        world.take(&Step::Put { at: 0, column: 0, hidden: (2, 0) });
+        world.take(&Step::Remove { at: 0, column: 0, hidden: (2, 0) });
+    }
+    let discarded = world.streams[1][0].write.stamp;
+    for (from, place) in [(0, 0), (0, 1), (1, 0)] {
+        world.arrive(2, from, place);
+    }
+    let rows = &mut world.datacenters[2].rows;
+    let spent = rows.take_spent();
+    assert_eq!(rows.discard(&|source| source.stamp == discarded).len(), 1);
+    (2..4).for_each(|place| world.arrive(2, 0, place));
+    let rows = &mut world.datacenters[2].rows;
+    assert_eq!(rows.settle(&|_: &Source| true, usize::MAX), 0);
+    let removal = spent.iter().find(|one| one.changes.is_some()).expect("the removal was noted");
+    assert_eq!(rows.collect(removal), Collected::Changed);
+    let row = rows.row(&key()).map(RowRef::whole).expect("the second removal is not forgotten");
+    assert!(row.cell(&COLUMNS[0]).is_some_and(|cell| cell.state().removed().is_some()));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(800))]
 

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::cell::Content;
-use ensue_types::{Beyond, Causes, DatacenterId, Decimal, EpochSum, HereSince, OperationId, Vector};
+use ensue_types::{
+    Beyond, Causes, DatacenterId, Decimal, EpochSum, HereSince, Observed, OperationId, Vector,
+};
 use proptest::prelude::*;
 
 const DATACENTERS: u8 = 3;
@@ -202,6 +204,103 @@ fn what_a_write_carries_is_counted_once() {
         assert_eq!(versions.dependency_bytes(), before + carried.bytes());
     }
     assert!(carried.bytes() > 0);
+}
+
+/// What stands beside a settled value counts against the limit of memory.
+#[test]
+fn what_an_unsettled_write_holds_is_counted() {
+    let counted = |effect| {
+        let mut versions = Versions::after(&State::empty(), LogicalTime::ZERO);
+        let source = Source { operation: OperationId::default(), stamp: Stamp::ZERO, dependencies: None };
+        versions.push(Version { source, at: LogicalTime(1), effect });
+        versions.bytes()
+    };
+    let put = |over| Some(Effect::Put { value: Bytes::from_static(b"seven b"), seen: Vec::new(), over });
+    let mut observed = Observed::default();
+    (1..3).for_each(|of| observed.see(Stamp { datacenter: DatacenterId(of), ..Stamp::ZERO }));
+    let names = (2 * size_of::<Stamp>()) as u64;
+    let nothing = counted(Some(Effect::Delete { seen: Vec::new() }));
+    assert_eq!(counted(None), nothing);
+    assert_eq!(counted(put(None)), nothing + 7);
+    assert_eq!(counted(put(Some(Box::new(observed.clone())))), nothing + 7 + names);
+    assert_eq!(counted(Some(Effect::Remove { observed, seen: Vec::new() })), nothing + names);
+}
+
+/// Its last effects may be many, and what it carries is known after all of them.
+#[test]
+fn what_a_write_carries_is_noted_with_all_that_it_did() {
+    let mut model = Model::new();
+    model.write(0, 4, 1, [0; 3]);
+    let (mut versions, mut version) = (model.versions, model.all.remove(0));
+    version.source.stamp.time = LogicalTime(90);
+    let (stamp, carried) = (version.source.stamp, version.source.dependencies.take().expect("a vector"));
+    let epoch_sum = EpochSum { epoch: stamp, sum: Decimal(1) };
+    for effect in [version.effect.clone(), Some(Effect::Add { epoch_sum }), None] {
+        versions.push(Version { effect, ..version.clone() });
+    }
+    assert!(versions.len() > LOOSE_MAX + 1);
+    versions.carry(stamp, &carried);
+    assert!(versions.unsettled().all(|version| version.source.dependencies.is_some()));
+}
+
+#[test]
+fn few_writes_stand_outside_blocks_and_few_are_looked_at_one_by_one() {
+    let mut model = Model::new();
+    for before in 0..3 * LOOSE_MAX {
+        model.write(0, 1, 1, [0; 3]);
+        assert_eq!(model.versions.loose.len(), before % LOOSE_MAX + 1, "a block is made when it is full");
+        assert_eq!(model.versions.extent.is_some(), before + 1 > FEW, "how far few reach is not kept");
+    }
+}
+
+/// Shows everything, and is not to be asked about a write.
+struct Everything;
+
+impl Visibility for Everything {
+    fn is_visible(&self, source: &Source, _since: LogicalTime) -> bool {
+        panic!("asked about {source:?}");
+    }
+
+    fn shows_all(&self, _within: &Within) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_view_that_shows_all_is_not_asked_about_each_write() {
+    let mut model = Model::new();
+    (0..9).for_each(|kind| model.write(kind % DATACENTERS, kind, 1, [0; 3]));
+    let view = View::Visibility(&Everything);
+    assert!(model.versions.shown(view).is_none() && model.versions.lowest_hidden_addition(view).is_none());
+}
+
+/// A write that stands in a block arrives again, and not as it was. It counts as it arrived last, for every view.
+#[test]
+fn a_write_of_a_block_that_comes_again_otherwise_counts_as_it_came_last() {
+    let again = |change: fn(&mut Version), view: View<'_>| {
+        let mut model = Model { clock: 10, ..Model::new() };
+        (0..3).for_each(|_| model.write(0, 1, 1, [0; 3]));
+        let mut version = model.all[1].clone();
+        change(&mut version);
+        model.push(version);
+        model.check();
+        model.look(view);
+    };
+    let through =
+        |time| Snapshot(TimeVector::from_iter([LogicalTime(time), LogicalTime::ZERO, LogicalTime::ZERO]));
+    again(|version| version.at = LogicalTime(14), View::At(LogicalTime(13)));
+    again(|version| version.at = LogicalTime(5), View::At(LogicalTime(5)));
+    let carries_more = |version: &mut Version| {
+        let times = TimeVector::from_iter([LogicalTime(2), LogicalTime(50)]);
+        let carried = Causes::from(Vector { times, ..Vector::default() });
+        version.source.dependencies = Some(Arc::new(Carried::new(carried)));
+    };
+    again(carries_more, View::Visibility(&through(3)));
+    let puts_another = |version: &mut Version| {
+        let value = Bytes::from_static(b"another");
+        version.effect = Some(Effect::Put { value, seen: Vec::new(), over: None });
+    };
+    again(puts_another, View::Visibility(&through(2)));
 }
 
 proptest! {

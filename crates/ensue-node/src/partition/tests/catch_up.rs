@@ -31,11 +31,16 @@ pub(super) fn started(files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
 
 /// The same under a protocol.
 fn started_under(protocol: &str, files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
-    started_among(2, protocol, files, boot)
+    under(2, protocol, files, boot).started()
 }
 
-/// The same in one of so many datacenters.
-fn started_among(datacenters: usize, protocol: &str, files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
+/// The first of two partitions, which has not begun to read its files.
+pub(super) fn unstarted(files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
+    under(2, "eiger", files, boot)
+}
+
+/// The same under a protocol, in one of so many datacenters.
+fn under(datacenters: usize, protocol: &str, files: BTreeMap<FileName, Vec<u8>>, boot: u32) -> World {
     let mut config = config(AppendFsync::EverySecond);
     config.boot = boot;
     config.boot_id = [boot as u8; 16];
@@ -50,7 +55,7 @@ fn started_among(datacenters: usize, protocol: &str, files: BTreeMap<FileName, V
     let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
     let partition = Partition::new(PARTITION, Arc::new(config), protocols, now);
-    World { partition, now, files }.started()
+    World { partition, now, files }
 }
 
 /// The same after a power failure, when the other datacenter has said that it has nothing more of this one's stream.
@@ -341,7 +346,7 @@ fn a_partition_ends_its_incarnation_with_its_neighbour_once_a_start() {
 /// Nobody else can have what is missing if its directory is an old copy.
 #[test]
 fn the_only_datacenter_ends_no_incarnation() {
-    let mut world = started_among(1, "eiger", BTreeMap::new(), 1);
+    let mut world = under(1, "eiger", BTreeMap::new(), 1).started();
     world.message(ITS_NEIGHBOUR, Message::Repeat { number: 1 });
     assert!(sent(&mut world).contains(&Message::Repeated { number: 1 }));
     assert_eq!(world.partition.cx.incarnation, Incarnation(1));

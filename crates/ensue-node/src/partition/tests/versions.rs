@@ -184,7 +184,7 @@ impl World {
     }
 
     /// Nothing of the log is kept for the other datacenter, as if it had synced all of it.
-    fn let_go_of_the_stream(&mut self) {
+    pub(super) fn let_go_of_the_stream(&mut self) {
         let end = self.partition.cx.position;
         self.partition.cx.journal.move_stream_floor(end, end);
     }

@@ -239,13 +239,17 @@ impl Transactions {
         (after, through): (Position, Position),
         word: impl Fn(OperationId) -> Message,
     ) {
-        let lost = |transaction: &OperationId| {
-            transaction.datacenter == origin
+        // Those that are voted on or decided have their entries here. Own ones have none before that, and are named
+        // by their numbers, which may be above the places of the stream.
+        let lost = |(transaction, coordinated): &(&OperationId, &Coordinated)| {
+            matches!(coordinated, Coordinated::Arriving(_))
+                && transaction.datacenter == origin
                 && transaction.partition == cx.id
                 && after < transaction.position
                 && transaction.position <= through
         };
-        let arriving: Vec<OperationId> = self.coordinated.keys().copied().filter(lost).collect();
+        let lost = self.coordinated.iter().filter(lost);
+        let arriving: Vec<OperationId> = lost.map(|(transaction, _)| *transaction).collect();
         for transaction in arriving {
             if let Some(Coordinated::Arriving(arriving)) = self.coordinated.remove(&transaction) {
                 for participant in arriving.notified {
