@@ -148,13 +148,20 @@ def test_a_lost_directory_is_filled_by_a_copy_when_the_logs_are_trimmed(servers)
         wait_until(lambda one=name: serves(servers, one), 20, f"{name} serves")
     for number in range(200):
         servers.ask("dc2", "SET", f"old{number}", str(number))
+    early = copied(servers, "dc2", "early", protocol)
     servers.ask("dc2", "SADD", "set", *range(500))
     servers.ask("dc2", "INCRBY", "counter", "10")
     fill_beyond_the_first_trim(servers)
     servers.ask("dc1", "DEL", "old7")
     wait_until(lambda: all_agree(servers), 30, "all agree")
 
-    # Its disk is gone, and the process is killed again while it takes the copy.
+    # Its disk is gone. An old backup does not help, and an empty directory does.
+    restore(servers, "dc2", early, protocol)
+    wait_until(lambda: "Start the process again" in str(tried(servers, "dc2", "GET", "counter")), 30, "it is too old")
+    servers.end("dc2")
+    servers.start("dc2", protocol)
+    wait_until(lambda: "REJOIN" in str(tried(servers, "dc2", "GET", "counter")), 30, "what it lacks was trimmed")
+    # The process is killed again while it takes the copy.
     servers.end("dc2", signal.SIGKILL)
     shutil.rmtree(servers.data("dc2"))
     servers.ask("dc3", "INCRBY", "counter", "1")
@@ -305,24 +312,24 @@ def test_a_directory_of_another_cluster_is_not_served(servers):
     wait_until(lambda: tried(servers, "dc2", "GET", "a") == "1", 20, "the right one is back")
 
 
-def copied(servers, name, to):
+def copied(servers, name, to, *directives):
     """A copy of the directory of a datacenter that is stopped for it and started again."""
     servers.end(name)
     copy = servers.directory / "copies" / to
     shutil.copytree(servers.data(name), copy)
-    servers.start(name)
+    servers.start(name, *directives)
     wait_until(lambda: serves(servers, name), 20, f"{name} serves")
     return copy
 
 
-def restore(servers, name, copy):
+def restore(servers, name, copy, *directives):
     """A datacenter is killed and started on a copy. Its own directory is kept."""
     servers.end(name, signal.SIGKILL)
     kept = servers.directory / "copies" / "newest"
     shutil.rmtree(kept, ignore_errors=True)
     servers.data(name).rename(kept)
     shutil.copytree(copy, servers.data(name))
-    servers.start(name)
+    servers.start(name, *directives)
     return kept
 
 
