@@ -9,12 +9,14 @@ import time
 
 import pytest
 import redis
-from cluster import resident, wait_until
+from cluster import Crew, resident, wait_until
 
 MEGABYTE = 1 << 20
 STRANGERS = 200
 # Pipelines beside one client that asks for one thing, and how long they are.
 PIPELINES, COMMANDS = 20, 1_000
+# How many pipelines each of them sends, and what another client may wait then, however busy the machine is.
+PIPELINE_ROUNDS, PING_P99_S = 25, 1
 # A connection that does not authenticate is ended after ten seconds, looked at twice a second.
 AUTHENTICATION_S = 10
 PASSWORD = "a long one"
@@ -134,6 +136,49 @@ def test_a_client_is_answered_before_the_pipelines_of_others(servers):
     latest_first = max(place[0] for place in places)
     assert all(place[COMMANDS // 5] > latest_first for place in places)
     assert sorted([before, *sum(places, [])]) == list(range(1, PIPELINES * COMMANDS + 2)), "each is executed once"
+
+
+def write_in_pipelines(connection, rounds):
+    """Long pipelines one after the other, each answered before the next one."""
+    answer = b"+OK\r\n"
+    for number in range(rounds):
+        connection.sendall(b"".join(b"SET key%d %d\r\n" % (index % 100, number) for index in range(COMMANDS)))
+        left = len(answer) * COMMANDS
+        while left:
+            part = connection.recv(left)
+            assert part, "the server has closed the connection"
+            left -= len(part)
+
+
+def test_a_client_waits_little_beside_pipelines(servers):
+    """Twenty clients in pipelines of a thousand, and one that asks for one thing at a time, until they have done."""
+    servers.start("dc1", "first-start alone")
+
+    def serves():
+        with contextlib.suppress(redis.RedisError):
+            return servers.ask("dc1", "SET", "n", 0)
+
+    wait_until(serves, 20, "it serves")
+    crew, waits = Crew(), []
+    with contextlib.ExitStack() as stack:
+        for _ in range(PIPELINES):
+            connection = stack.enter_context(connect(servers))
+            connection.settimeout(60)
+            crew.add(write_in_pipelines, connection, PIPELINE_ROUNDS)
+        single = stack.enter_context(connect(servers))
+        single.settimeout(60)
+        while any(thread.is_alive() for thread in crew.threads):
+            begin = time.monotonic()
+            single.sendall(b"PING\r\n")
+            assert single.recv(7) == b"+PONG\r\n"
+            waits.append(time.monotonic() - begin)
+            time.sleep(0.002)
+        crew.finish()
+    waits.sort()
+    p50, p99 = waits[len(waits) // 2], waits[len(waits) * 99 // 100]
+    print(f"{len(waits)} PINGs, p50 {1_000 * p50:.1f} ms, p99 {1_000 * p99:.1f} ms, longest {1_000 * waits[-1]:.1f} ms")
+    assert len(waits) > 20, "they were at work for too short a time"
+    assert p99 < PING_P99_S
 
 
 def test_strangers_hold_little_and_are_ended(guarded):

@@ -148,13 +148,20 @@ def test_a_lost_directory_is_filled_by_a_copy_when_the_logs_are_trimmed(servers)
         wait_until(lambda one=name: serves(servers, one), 20, f"{name} serves")
     for number in range(200):
         servers.ask("dc2", "SET", f"old{number}", str(number))
+    early = copied(servers, "dc2", "early", protocol)
     servers.ask("dc2", "SADD", "set", *range(500))
     servers.ask("dc2", "INCRBY", "counter", "10")
     fill_beyond_the_first_trim(servers)
     servers.ask("dc1", "DEL", "old7")
     wait_until(lambda: all_agree(servers), 30, "all agree")
 
-    # Its disk is gone, and the process is killed again while it takes the copy.
+    # Its disk is gone. An old backup does not help, and an empty directory does.
+    restore(servers, "dc2", early, protocol)
+    wait_until(lambda: "Start the process again" in str(tried(servers, "dc2", "GET", "counter")), 30, "it is too old")
+    servers.end("dc2")
+    servers.start("dc2", protocol)
+    wait_until(lambda: "REJOIN" in str(tried(servers, "dc2", "GET", "counter")), 30, "what it lacks was trimmed")
+    # The process is killed again while it takes the copy.
     servers.end("dc2", signal.SIGKILL)
     shutil.rmtree(servers.data("dc2"))
     servers.ask("dc3", "INCRBY", "counter", "1")
@@ -303,3 +310,99 @@ def test_a_directory_of_another_cluster_is_not_served(servers):
     replace_data(servers, "dc2", kept)
     servers.start("dc2")
     wait_until(lambda: tried(servers, "dc2", "GET", "a") == "1", 20, "the right one is back")
+
+
+def copied(servers, name, to, *directives):
+    """A copy of the directory of a datacenter that is stopped for it and started again."""
+    servers.end(name)
+    copy = servers.directory / "copies" / to
+    shutil.copytree(servers.data(name), copy)
+    servers.start(name, *directives)
+    wait_until(lambda: serves(servers, name), 20, f"{name} serves")
+    return copy
+
+
+def restore(servers, name, copy, *directives):
+    """A datacenter is killed and started on a copy. Its own directory is kept."""
+    servers.end(name, signal.SIGKILL)
+    kept = servers.directory / "copies" / "newest"
+    shutil.rmtree(kept, ignore_errors=True)
+    servers.data(name).rename(kept)
+    shutil.copytree(copy, servers.data(name))
+    servers.start(name, *directives)
+    return kept
+
+
+def check_until_told(servers, words):
+    """The sick one serves what its directory has, if anything, until it says these words; then nothing."""
+    for key in ("a", "b"):
+        answers = []
+        told = lambda: answers.append(str(tried(servers, "dc2", "GET", key))) or words in answers[-1]  # noqa: B023
+        wait_until(told, 40, f"dc2 says: {words}")
+        assert "newest" not in answers, "the copy does not have it"
+    for words_of_client in (["GET", "a"], ["SET", "b", "fork"], ["INCR", "counter"], ["DBSIZE"]):
+        assert isinstance(tried(servers, "dc2", *words_of_client), redis.ResponseError), words_of_client
+
+
+def healthy_go_on(servers):
+    count = servers.ask("dc1", "INCR", "counter")
+    wait_until(lambda: servers.ask("dc3", "GET", "counter") == str(count), 20, "the healthy ones exchange")
+    for name in ("dc1", "dc3"):
+        assert servers.ask(name, "MGET", "a", "b") == ["newest", "newest"], name
+        assert servers.ask(name, "INFO")["ensue_stopped"] == 0, name
+
+
+def check_all_are_well(servers):
+    wait_until(lambda: tried(servers, "dc2", "MGET", "a", "b") == ["newest", "newest"], 40, "dc2 is well")
+    wait_until(lambda: all_agree(servers), 30, "all agree")
+    count = servers.ask("dc2", "INCR", "counter")
+    for name in ("dc1", "dc3"):
+        wait_until(lambda one=name: servers.ask(one, "GET", "counter") == str(count), 20, f"{name} takes what dc2 writes")
+        info = servers.ask(name, "INFO")
+        assert info["ensue_stopped"] == 0 and info["ensue_refused_dc2_partitions"] == 0, name
+
+
+def test_old_copies_from_before_and_after_the_first_trim(servers):
+    start_all(servers)
+    for key in ("a", "b"):
+        servers.ask("dc2", "SET", key, "old")
+    early = copied(servers, "dc2", "early")
+    servers.ask("dc2", "INCRBY", "counter", 10)
+    fill_beyond_the_first_trim(servers)
+    wait_until(lambda: all_agree(servers), 30, "all agree")
+    late = copied(servers, "dc2", "late")
+    for key in ("a", "b"):
+        servers.ask("dc2", "SET", key, "newest")
+    servers.ask("dc1", "INCR", "counter")
+    wait_until(lambda: all_agree(servers), 30, "all agree")
+
+    # What this one lacks the others have: it takes that back at the next start, as its message says.
+    restore(servers, "dc2", late)
+    check_until_told(servers, "Start the process again: then the partition takes back what the other datacenters have")
+    healthy_go_on(servers)
+    servers.end("dc2")
+    servers.start("dc2")
+    check_all_are_well(servers)
+
+    # What this one lacks was trimmed: the right directory has to come back.
+    kept = restore(servers, "dc2", early)
+    check_until_told(servers, "Start the process again")
+    healthy_go_on(servers)
+    servers.end("dc2")
+    servers.start("dc2")
+    check_until_told(servers, "Put the newest directory back; if it is lost, say `CAUSAL DEAD` for this datacenter")
+    healthy_go_on(servers)
+    servers.end("dc2")
+    replace_data(servers, "dc2", kept)
+    servers.start("dc2")
+    check_all_are_well(servers)
+
+    # Or it is lost for good.
+    restore(servers, "dc2", early)
+    check_until_told(servers, "Start the process again")
+    declare_dead(servers, "dc1", "dc2")
+    wait_until(lambda: servers.ask("dc3", "INFO").get("ensue_settled_dc2_partitions") == 2, 20, "dc3 knows")
+    healthy_go_on(servers)
+    servers.end("dc2")
+    servers.start("dc2")
+    check_until_told(servers, "DECLAREDDEAD")

@@ -1,7 +1,7 @@
 """Single nodes of a datacenter are killed under recorded load; what clients saw is judged.
 
-What the recorder cannot describe, renamed keys, removed members, deadlines, flushes and branches, is judged by the one client
-that has it.
+What the recorder cannot describe, renamed keys, flushes and branches, is judged by the one client that has it; so are,
+beside the record, removed members and deadlines.
 """
 
 import contextlib
@@ -27,6 +27,9 @@ DOWN_S = 0.3
 BETWEEN_S = 0.8
 # The keyspace with branches.
 BRANCHED = 15
+# Sets of which members are taken out, and registers that are never absent: their deadlines come after the end.
+ROWS = ["m0", "m1", "m2"]
+LASTING, FAR_MS = ["d0", "d1", "d2", "d3"], 3_600_000
 # Two nodes of dc1, one of dc2.
 NODES = (("dc1", 0), ("dc1", 1), ("dc2", 0))
 
@@ -145,6 +148,52 @@ class Recorded(Worker):
             client.sadd(f"s{row}", value)
         else:
             client.smembers(f"s{row}")
+
+
+class Remover(Recorded):
+    """Members of sets, each put in once and taken out once, between other recorded commands.
+
+    A recorded absence may be the one before or the one after, which leaves the record undecided. So what would find one is
+    not asked: who reads reads all, and who adds names the member twice, which says nothing of what was there before.
+    Judged is that what was taken out does not come back.
+    """
+
+    def live(self, client):
+        self.mine = []
+        super().live(client)
+
+    def step(self, client):
+        row, kind = self.random.choice(ROWS), self.random.randrange(6)
+        if kind < 2:
+            super().step(client)
+        elif kind == 2:
+            value = self.value()
+            assert client.sadd(row, value, value) == 1
+            self.mine.append((row, value))
+        elif kind == 3 and len(self.mine) > 2:
+            assert client.srem(*self.mine.pop(self.random.randrange(len(self.mine)))) == 1
+        else:
+            client.smembers(row)
+
+
+class Deadlines(Recorded):
+    """Registers with deadlines that are far away, or that the next write takes off before they come.
+
+    A deadline is recorded as a removal that may come. An absence would be the one or the other, and leave the record
+    undecided: judged is that there is none, and all that is judged of other registers.
+    """
+
+    def step(self, client):
+        key, value, kind = self.random.choice(LASTING), self.value(), self.random.randrange(6)
+        if kind < 2:
+            super().step(client)
+        elif kind == 2:
+            client.set(key, value, px=FAR_MS)
+        elif kind == 3:
+            for words in (["MULTI"], ["SET", key, f"{value}!", "PX", "30"], ["SET", key, value], ["EXEC"]):
+                client.execute_command(*words)
+        else:
+            client.mget(LASTING)
 
 
 class Renamer(Worker):
@@ -283,11 +332,13 @@ def leave_unanswered(nodes, node, number):
 def test_nodes_of_a_datacenter_are_killed(nodes, tmp_path):
     path = tmp_path / "run.jsonl"
     crew = Crew()
-    workers = [Recorded(nodes, crew, number, True) for number in range(6)]
+    kinds = (Recorded, Recorded, Recorded, Remover, Remover, Deadlines, Deadlines)
+    workers = [kind(nodes, crew, number, True) for number, kind in enumerate(kinds)]
     kinds = (Renamer, Owner, Mortal, Flusher, Brancher, Brancher)
     judged = [kind(nodes, crew, 10 + number, False) for number, kind in enumerate(kinds)]
     servers = [(name, nodes.port(node)) for node, (name, _) in enumerate(NODES)]
     with recording_nodes(servers, path):
+        begin(nodes)
         for worker in workers + judged:
             crew.add(worker.work)
         crew.sleep(BETWEEN_S)
@@ -331,11 +382,22 @@ def recording_nodes(servers, path):
         assert process.wait(10) == 0
 
 
+def begin(nodes):
+    """What is never absent, in each datacenter."""
+    with nodes.client(0, recorded=True) as client:
+        for key in LASTING:
+            client.set(key, f"first:{key}", px=FAR_MS)
+    nodes.wait_until_equal()
+
+
 def read_everything(nodes):
     """A fresh session in each datacenter, through the recorder."""
     for node in (0, 2):
         with nodes.client(node, recorded=True) as client:
             client.mget([f"r{index}" for index in range(10)])
+            client.mget(LASTING)
+            for row in ROWS:
+                client.smembers(row)
             client.mget([f"u{number}.{place}" for number in range(KILLS) for place in range(8)])
             for row in range(2):
                 client.get(f"c{row}")

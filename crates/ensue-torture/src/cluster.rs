@@ -1,4 +1,5 @@
-//! Three datacenters of real server processes, the wires between them, and everything that can be done to them.
+//! Three datacenters of real server processes, one of them of two, the wires between them, and everything that can be
+//! done to them.
 
 use crate::namespace::{Loss, Namespace};
 use crate::process::{Injection, Process, Recipe};
@@ -15,7 +16,9 @@ use std::time::{Duration, Instant};
 pub const DATACENTERS: usize = 3;
 pub const PARTITIONS: u16 = 4;
 const CORES: u16 = 2;
-/// The datacenter whose disk can be full.
+/// The last server is the second node of the first datacenter, whose partitions are on one of the two.
+pub const SERVERS: usize = DATACENTERS + 1;
+/// The server whose disk can be full.
 pub const SMALL_DISK: usize = 2;
 /// Room for all that clients write in ten minutes, beside what a full disk is filled with.
 const SMALL_DISK_BYTES: u64 = 512 << 20;
@@ -33,21 +36,43 @@ pub struct Plan {
     pub broken: Option<String>,
 }
 
-/// One datacenter: a server, or the place where one was.
+/// The datacenter of a server.
+pub fn datacenter_of(server: usize) -> usize {
+    server % DATACENTERS
+}
+
+/// Whether a server is not all of its datacenter.
+pub fn is_one_of_several(server: usize) -> bool {
+    servers_of(datacenter_of(server)).count() > 1
+}
+
+fn servers_of(datacenter: usize) -> impl Iterator<Item = usize> {
+    (0..SERVERS).filter(move |&server| datacenter_of(server) == datacenter)
+}
+
+fn name_of(server: usize) -> String {
+    let node = server / DATACENTERS;
+    let suffix = if node == 0 { String::new() } else { format!("-node{node}") };
+    format!("dc{}{suffix}", datacenter_of(server) + 1)
+}
+
+/// A server, or the place where one was.
 #[derive(Debug)]
-struct Datacenter {
+struct Place {
     recipe: Recipe,
     process: Option<Process>,
     client: SocketAddr,
-    namespace: Option<Namespace>,
 }
 
 /// A running cluster.
 #[derive(Debug)]
 pub struct Cluster {
     plan: Plan,
-    datacenters: Vec<Datacenter>,
-    /// The wires from one datacenter to another, one a core.
+    /// By server.
+    places: Vec<Place>,
+    /// By datacenter.
+    namespaces: Vec<Option<Namespace>>,
+    /// The wires from one server to another of another datacenter, one a core. Nodes of a datacenter meet directly.
     wires: Vec<Vec<Vec<Wire>>>,
     small_disk: Option<SmallDisk>,
 }
@@ -59,15 +84,15 @@ impl Cluster {
         let small_disk = SmallDisk::mount(&plan.directory.join(format!("dc{}", SMALL_DISK + 1))).ok();
         let mut namespaces = namespaces.into_iter().map(Some).collect::<Vec<_>>();
         namespaces.resize_with(DATACENTERS, || None);
-        let mut cluster = Cluster { plan, datacenters: Vec::new(), wires: Vec::new(), small_disk };
+        let mut cluster = Cluster { plan, places: Vec::new(), namespaces, wires: Vec::new(), small_disk };
         cluster.make_secrets()?;
-        for (own, namespace) in namespaces.into_iter().enumerate() {
-            let datacenter = cluster.prepare(own, namespace)?;
-            cluster.datacenters.push(datacenter);
+        for server in 0..SERVERS {
+            let place = cluster.prepare(server)?;
+            cluster.places.push(place);
         }
         cluster.lay_wires()?;
-        for datacenter in 0..DATACENTERS {
-            cluster.start_server(datacenter, None)?;
+        for server in 0..SERVERS {
+            cluster.start_server(server, None)?;
         }
         Ok(cluster)
     }
@@ -88,36 +113,45 @@ impl Cluster {
         self.plan.directory.join("secrets")
     }
 
-    fn prepare(&self, own: usize, namespace: Option<Namespace>) -> Result<Datacenter> {
-        let name = format!("dc{}", own + 1);
+    fn namespace_of(&self, server: usize) -> Option<&Namespace> {
+        self.namespaces[datacenter_of(server)].as_ref()
+    }
+
+    fn prepare(&self, server: usize) -> Result<Place> {
+        let name = name_of(server);
         let directory = self.plan.directory.join(&name);
         fs::create_dir_all(&directory)?;
         let config = self.plan.directory.join(format!("{name}.conf"));
-        fs::write(&config, self.configuration(own, namespace.as_ref(), &directory))?;
-        let client = namespace.as_ref().map_or(LOCAL, Namespace::client_address);
+        fs::write(&config, self.configuration(server, &directory))?;
+        let namespace = self.namespace_of(server);
+        let client = namespace.map_or(LOCAL, Namespace::client_address);
         let recipe = Recipe {
             binary: self.plan.binary.clone(),
             config,
             log: self.plan.directory.join(format!("{name}.log")),
-            prefix: namespace.as_ref().map(Namespace::prefix).unwrap_or_default(),
+            prefix: namespace.map(Namespace::prefix).unwrap_or_default(),
         };
-        let client = SocketAddr::new(client, self.plan.port + own as u16);
-        Ok(Datacenter { recipe, process: None, client, namespace })
+        let client = SocketAddr::new(client, self.plan.port + server as u16);
+        Ok(Place { recipe, process: None, client })
     }
 
-    fn configuration(&self, own: usize, namespace: Option<&Namespace>, directory: &Path) -> String {
-        let plan = &self.plan;
+    fn configuration(&self, own: usize, directory: &Path) -> String {
+        let (plan, namespace) = (&self.plan, self.namespace_of(own));
         let peer = namespace.map_or(LOCAL, Namespace::peer_address);
         let wire = namespace.map_or(LOCAL, Namespace::wire_address);
         let client = namespace.map_or(LOCAL, Namespace::client_address);
-        let mut text = format!("cluster-name torture\npartitions {PARTITIONS}\nself dc{}\n", own + 1);
-        for other in 0..DATACENTERS {
-            let (host, port) =
-                if other == own { (peer, self.peer_port(own)) } else { (wire, self.wire_port(own, other)) };
-            text += &format!("node dc{} {host}:{port} cores {CORES}\n", other + 1);
+        let datacenter = datacenter_of(own) + 1;
+        let mut text = format!("cluster-name torture\npartitions {PARTITIONS}\n");
+        text += &format!("self dc{datacenter} {}\n", own / DATACENTERS);
+        for other in 0..SERVERS {
+            let (host, port) = match datacenter_of(other) == datacenter_of(own) {
+                true => (peer, self.peer_port(other)),
+                false => (wire, self.wire_port(own, other)),
+            };
+            text += &format!("node dc{} {host}:{port} cores {CORES}\n", datacenter_of(other) + 1);
         }
         text += &format!("peer-bind {peer}\nbind {client}\nport {}\n", plan.port + own as u16);
-        text += &format!("cluster-secret {}/dc{}.secret\n", self.secrets().display(), own + 1);
+        text += &format!("cluster-secret {}/dc{datacenter}.secret\n", self.secrets().display());
         text += "protected-mode no\nloglevel notice\n";
         text += &format!("appendfsync {}\ndir {}\n", plan.appendfsync, directory.display());
         if let Some(protocol) = &plan.protocol {
@@ -129,8 +163,8 @@ impl Cluster {
         text
     }
 
-    fn peer_port(&self, datacenter: usize) -> u16 {
-        self.plan.port + 100 + 10 * datacenter as u16
+    fn peer_port(&self, server: usize) -> u16 {
+        self.plan.port + 100 + 10 * server as u16
     }
 
     fn wire_port(&self, from: usize, to: usize) -> u16 {
@@ -138,13 +172,12 @@ impl Cluster {
     }
 
     fn lay_wires(&mut self) -> Result<()> {
-        for from in 0..DATACENTERS {
+        for from in 0..SERVERS {
             let mut row = Vec::new();
-            for to in 0..DATACENTERS {
+            for to in 0..SERVERS {
                 let mut wires = Vec::new();
-                for core in (0..CORES).filter(|_| from != to) {
-                    let own = self.datacenters[from].namespace.as_ref();
-                    let peer = self.datacenters[to].namespace.as_ref();
+                for core in (0..CORES).filter(|_| datacenter_of(from) != datacenter_of(to)) {
+                    let (own, peer) = (self.namespace_of(from), self.namespace_of(to));
                     let listen = SocketAddr::new(
                         own.map_or(LOCAL, Namespace::wire_address),
                         self.wire_port(from, to) + core,
@@ -163,9 +196,13 @@ impl Cluster {
         Ok(())
     }
 
-    /// Where clients find a datacenter.
-    pub fn client_options(&self, datacenter: usize) -> Options {
-        let address = self.datacenters[datacenter].client;
+    /// Where clients find a datacenter, each of its nodes.
+    pub fn client_options(&self, datacenter: usize) -> Vec<Options> {
+        servers_of(datacenter).map(|server| self.options_of(server)).collect()
+    }
+
+    fn options_of(&self, server: usize) -> Options {
+        let address = self.places[server].client;
         Options {
             host: address.ip().to_string(),
             answer_timeout: Duration::from_secs(10),
@@ -175,8 +212,12 @@ impl Cluster {
 
     /// The two ways between two datacenters, whoever dialled.
     fn ways(&self, from: usize, to: usize) -> impl Iterator<Item = (&Wire, Way)> {
-        let dialled = self.wires[from][to].iter().map(|wire| (wire, Way::Forward));
-        dialled.chain(self.wires[to][from].iter().map(|wire| (wire, Way::Backward)))
+        let between = |one: usize, other: usize| {
+            let rows = servers_of(one).map(|server| &self.wires[server]);
+            rows.flat_map(move |row| servers_of(other).flat_map(|server| &row[server]))
+        };
+        let dialled = between(from, to).map(|wire| (wire, Way::Forward));
+        dialled.chain(between(to, from).map(|wire| (wire, Way::Backward)))
     }
 
     /// What one sends to the other takes so long.
@@ -200,36 +241,36 @@ impl Cluster {
     }
 
     pub fn has_namespaces(&self) -> bool {
-        self.datacenters.iter().all(|datacenter| datacenter.namespace.is_some())
+        self.namespaces.iter().all(Option::is_some)
     }
 
     /// The kernel drops this of a datacenter's traffic with its peers.
     pub fn lose(&self, datacenter: usize, loss: Loss) -> Result<()> {
-        self.datacenters[datacenter].namespace.as_ref().map_or(Ok(()), |namespace| namespace.lose(loss))
+        self.namespaces[datacenter].as_ref().map_or(Ok(()), |namespace| namespace.lose(loss))
     }
 
-    pub fn start_server(&mut self, datacenter: usize, injection: Option<&Injection>) -> Result<()> {
-        let place = &mut self.datacenters[datacenter];
+    pub fn start_server(&mut self, server: usize, injection: Option<&Injection>) -> Result<()> {
+        let place = &mut self.places[server];
         let process = Process::start(&place.recipe, injection)
-            .with_context(|| format!("starting dc{}; see {}", datacenter + 1, place.recipe.log.display()))?;
+            .with_context(|| format!("starting {}; see {}", name_of(server), place.recipe.log.display()))?;
         place.process = Some(process);
         Ok(())
     }
 
-    pub fn kill(&mut self, datacenter: usize) -> Result<()> {
-        self.datacenters[datacenter].process.take().map_or(Ok(()), |mut process| process.kill())
+    pub fn kill(&mut self, server: usize) -> Result<()> {
+        self.places[server].process.take().map_or(Ok(()), |mut process| process.kill())
     }
 
-    pub fn is_running(&mut self, datacenter: usize) -> bool {
-        self.datacenters[datacenter].process.as_mut().is_some_and(Process::is_alive)
+    pub fn is_running(&mut self, server: usize) -> bool {
+        self.places[server].process.as_mut().is_some_and(Process::is_alive)
     }
 
-    pub fn pause(&mut self, datacenter: usize) -> Result<()> {
-        self.datacenters[datacenter].process.as_mut().map_or(Ok(()), Process::pause)
+    pub fn pause(&mut self, server: usize) -> Result<()> {
+        self.places[server].process.as_mut().map_or(Ok(()), Process::pause)
     }
 
-    pub fn resume(&mut self, datacenter: usize) -> Result<()> {
-        self.datacenters[datacenter].process.as_mut().map_or(Ok(()), Process::resume)
+    pub fn resume(&mut self, server: usize) -> Result<()> {
+        self.places[server].process.as_mut().map_or(Ok(()), Process::resume)
     }
 
     pub fn has_small_disk(&self) -> bool {
@@ -251,11 +292,11 @@ impl Cluster {
                 self.sever(one, other, false);
             }
         }
-        for datacenter in 0..DATACENTERS {
-            self.resume(datacenter)?;
-            if !self.is_running(datacenter) {
-                self.kill(datacenter)?;
-                self.start_server(datacenter, None)?;
+        for server in 0..SERVERS {
+            self.resume(server)?;
+            if !self.is_running(server) {
+                self.kill(server)?;
+                self.start_server(server, None)?;
             }
         }
         Ok(())
@@ -264,16 +305,16 @@ impl Cluster {
     /// Waits until all servers answer.
     pub fn wait_for_answers(&self, patience: Duration) -> Result<()> {
         let until = Instant::now() + patience;
-        for datacenter in 0..DATACENTERS {
+        for server in 0..SERVERS {
             loop {
-                match self.ask(datacenter, &[b"CAUSAL", b"DIGEST"]) {
+                match self.ask(server, &[b"CAUSAL", b"DIGEST"]) {
                     Ok(Reply::Error(reason)) if Instant::now() > until => {
-                        bail!("dc{} answers `{reason}`", datacenter + 1)
+                        bail!("{} answers `{reason}`", name_of(server))
                     }
                     Ok(Reply::Error(_)) => {}
                     Ok(_) => break,
                     Err(error) if Instant::now() > until => {
-                        return Err(error.context(format!("dc{} does not answer", datacenter + 1)));
+                        return Err(error.context(format!("{} does not answer", name_of(server))));
                     }
                     Err(_) => {}
                 }
@@ -287,10 +328,8 @@ impl Cluster {
     pub fn converge(&self, patience: Duration) -> Result<Duration> {
         let began = Instant::now();
         loop {
-            let digests: Vec<String> = (0..DATACENTERS)
-                .map(|datacenter| {
-                    self.ask(datacenter, &[b"CAUSAL", b"DIGEST"]).map(|reply| format!("{reply:?}"))
-                })
+            let digests: Vec<String> = (0..SERVERS)
+                .map(|server| self.ask(server, &[b"CAUSAL", b"DIGEST"]).map(|reply| format!("{reply:?}")))
                 .collect::<Result<_>>()?;
             if digests.iter().all(|digest| *digest == digests[0] && !digest.starts_with("Error")) {
                 return Ok(began.elapsed());
@@ -302,15 +341,15 @@ impl Cluster {
         }
     }
 
-    fn ask(&self, datacenter: usize, words: &[&[u8]]) -> Result<Reply> {
-        let mut connection = Connection::open(&self.client_options(datacenter))?;
+    fn ask(&self, server: usize, words: &[&[u8]]) -> Result<Reply> {
+        let mut connection = Connection::open(&self.options_of(server))?;
         Ok(connection.call(words)?)
     }
 
     /// Stops all servers cleanly.
     pub fn stop(mut self) -> Result<()> {
-        for datacenter in &mut self.datacenters {
-            if let Some(process) = &mut datacenter.process {
+        for place in &mut self.places {
+            if let Some(process) = &mut place.process {
                 process.stop()?;
             }
         }

@@ -1,6 +1,6 @@
 //! What is done to a cluster while its clients work: drawn from a seed, begun, and undone when its time is over.
 
-use crate::cluster::{Cluster, DATACENTERS, SMALL_DISK};
+use crate::cluster::{Cluster, DATACENTERS, SERVERS, SMALL_DISK, is_one_of_several};
 use crate::namespace::Loss;
 use crate::process::Injection;
 use crate::random::Random;
@@ -8,7 +8,7 @@ use anyhow::Result;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// One fault. Datacenters are counted from 0.
+/// One fault. Datacenters and servers are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// What the first sends to the second takes so long.
@@ -22,15 +22,15 @@ pub enum Fault {
     /// The kernel drops packets of a datacenter.
     Lose { datacenter: usize, loss: Loss },
     /// `SIGKILL`.
-    Kill { datacenter: usize },
+    Kill { server: usize },
     /// `SIGSTOP`, then `SIGCONT`.
-    Pause { datacenter: usize },
+    Pause { server: usize },
     /// Started again such that its N-th write kills it.
-    KillAtWrite { datacenter: usize, nth: u64 },
+    KillAtWrite { server: usize, nth: u64 },
     /// Started again such that its N-th sync kills it.
-    KillAtSync { datacenter: usize, nth: u64 },
+    KillAtSync { server: usize, nth: u64 },
     /// Started again such that its N-th sync fails with `EIO`, once for each thread that syncs.
-    FailSync { datacenter: usize, nth: u64 },
+    FailSync { server: usize, nth: u64 },
     /// No byte is left on its disk.
     FillDisk,
 }
@@ -76,17 +76,18 @@ impl Fault {
                 Fault::Lose { datacenter, loss }
             }
         };
+        let server = random.index(SERVERS);
         let processes = |random: &mut Random| match random.below(if means.strace { 4 } else { 2 }) {
-            0 => Fault::Kill { datacenter },
-            1 => Fault::Pause { datacenter },
-            2 => Fault::KillAtWrite { datacenter, nth: random.between(1, 400) },
-            _ => Fault::KillAtSync { datacenter, nth: random.between(1, 40) },
+            0 => Fault::Kill { server },
+            1 => Fault::Pause { server },
+            2 => Fault::KillAtWrite { server, nth: random.between(1, 400) },
+            _ => Fault::KillAtSync { server, nth: random.between(1, 40) },
         };
         let disks = |random: &mut Random| match (means.strace, means.small_disk) {
             (true, true) if random.percent(50) => Fault::FillDisk,
-            (true, _) => Fault::FailSync { datacenter, nth: random.between(1, 20) },
+            (true, _) => Fault::FailSync { server, nth: random.between(1, 20) },
             (false, true) => Fault::FillDisk,
-            (false, false) => Fault::Kill { datacenter },
+            (false, false) => Fault::Kill { server },
         };
         match weather {
             Weather::Links => links(random),
@@ -100,14 +101,14 @@ impl Fault {
         }
     }
 
-    /// The datacenter whose process or disk it touches.
+    /// The server whose process or disk it touches.
     fn victim(self) -> Option<usize> {
         match self {
-            Fault::Kill { datacenter }
-            | Fault::Pause { datacenter }
-            | Fault::KillAtWrite { datacenter, .. }
-            | Fault::KillAtSync { datacenter, .. }
-            | Fault::FailSync { datacenter, .. } => Some(datacenter),
+            Fault::Kill { server }
+            | Fault::Pause { server }
+            | Fault::KillAtWrite { server, .. }
+            | Fault::KillAtSync { server, .. }
+            | Fault::FailSync { server, .. } => Some(server),
             Fault::FillDisk => Some(SMALL_DISK),
             _ => None,
         }
@@ -115,6 +116,7 @@ impl Fault {
 
     /// Its name in reports.
     pub fn name(self) -> &'static str {
+        let of_a_node = self.victim().is_some_and(is_one_of_several);
         match self {
             Fault::Delay { .. } => "delay spike",
             Fault::Silence { .. } => "one way silent",
@@ -123,6 +125,11 @@ impl Fault {
             Fault::Lose { loss: Loss::Sent, .. } => "packets dropped, sent",
             Fault::Lose { loss: Loss::Received, .. } => "packets dropped, received",
             Fault::Lose { .. } => "packets dropped, both ways",
+            Fault::Kill { .. } if of_a_node => "kill -9 of a node",
+            Fault::Pause { .. } if of_a_node => "pause of a node",
+            Fault::KillAtWrite { .. } if of_a_node => "kill of a node at the N-th write",
+            Fault::KillAtSync { .. } if of_a_node => "kill of a node at the N-th sync",
+            Fault::FailSync { .. } if of_a_node => "failed sync of a node",
             Fault::Kill { .. } => "kill -9",
             Fault::Pause { .. } => "pause",
             Fault::KillAtWrite { .. } => "kill at the N-th write",
@@ -139,16 +146,16 @@ impl Fault {
             Fault::Sever { one, other } => cluster.sever(one, other, true),
             Fault::Flap { one, other } => cluster.flap(one, other),
             Fault::Lose { datacenter, loss } => cluster.lose(datacenter, loss)?,
-            Fault::Kill { datacenter } => cluster.kill(datacenter)?,
-            Fault::Pause { datacenter } => cluster.pause(datacenter)?,
-            Fault::KillAtWrite { datacenter, nth } => {
-                inject(cluster, datacenter, format!("write:signal=KILL:when={nth}"))?;
+            Fault::Kill { server } => cluster.kill(server)?,
+            Fault::Pause { server } => cluster.pause(server)?,
+            Fault::KillAtWrite { server, nth } => {
+                inject(cluster, server, format!("write:signal=KILL:when={nth}"))?;
             }
-            Fault::KillAtSync { datacenter, nth } => {
-                inject(cluster, datacenter, format!("fsync,fdatasync:signal=KILL:when={nth}"))?;
+            Fault::KillAtSync { server, nth } => {
+                inject(cluster, server, format!("fsync,fdatasync:signal=KILL:when={nth}"))?;
             }
-            Fault::FailSync { datacenter, nth } => {
-                inject(cluster, datacenter, format!("fsync,fdatasync:error=EIO:when={nth}"))?;
+            Fault::FailSync { server, nth } => {
+                inject(cluster, server, format!("fsync,fdatasync:error=EIO:when={nth}"))?;
             }
             Fault::FillDisk => cluster.fill_disk(true)?,
         }
@@ -162,14 +169,14 @@ impl Fault {
             Fault::Sever { one, other } => cluster.sever(one, other, false),
             Fault::Flap { .. } => {}
             Fault::Lose { datacenter, .. } => cluster.lose(datacenter, Loss::Nothing)?,
-            Fault::Pause { datacenter } => cluster.resume(datacenter)?,
+            Fault::Pause { server } => cluster.resume(server)?,
             Fault::FillDisk => cluster.fill_disk(false)?,
-            Fault::Kill { datacenter }
-            | Fault::KillAtWrite { datacenter, .. }
-            | Fault::KillAtSync { datacenter, .. }
-            | Fault::FailSync { datacenter, .. } => {
-                cluster.kill(datacenter)?;
-                cluster.start_server(datacenter, None)?;
+            Fault::Kill { server }
+            | Fault::KillAtWrite { server, .. }
+            | Fault::KillAtSync { server, .. }
+            | Fault::FailSync { server, .. } => {
+                cluster.kill(server)?;
+                cluster.start_server(server, None)?;
             }
         }
         Ok(())
@@ -177,9 +184,9 @@ impl Fault {
 }
 
 /// A kill comes first: an injection needs a start.
-fn inject(cluster: &mut Cluster, datacenter: usize, expression: String) -> Result<()> {
-    cluster.kill(datacenter)?;
-    cluster.start_server(datacenter, Some(&Injection(expression)))
+fn inject(cluster: &mut Cluster, server: usize, expression: String) -> Result<()> {
+    cluster.kill(server)?;
+    cluster.start_server(server, Some(&Injection(expression)))
 }
 
 /// The faults of one round, as they come and go.

@@ -22,8 +22,8 @@ pub const COUNTERS: usize = 2;
 pub struct Round {
     pub number: u64,
     pub recorder: Recorder,
-    /// By datacenter.
-    pub places: Vec<Options>,
+    /// By datacenter, and there by node.
+    pub places: Vec<Vec<Options>>,
     pub stop: AtomicBool,
     pub errors: AtomicU64,
     /// The first few errors, for the report.
@@ -108,7 +108,8 @@ struct Client<'a> {
 
 impl<'a> Client<'a> {
     fn open(round: &'a Round, datacenter: usize, session: SessionIndex) -> Result<Client<'a>> {
-        let connection = Connection::open(&round.places[datacenter])?;
+        let nodes = &round.places[datacenter];
+        let connection = Connection::open(&nodes[session.0 as usize % nodes.len()])?;
         Ok(Client { round, datacenter, session, connection, merges: Vec::new(), last: None })
     }
 
