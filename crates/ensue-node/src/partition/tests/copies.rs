@@ -7,7 +7,7 @@ use crate::AppendFsync;
 use crate::partition::{Partition, Stage};
 use bytes::Bytes;
 use ensue_store::cell::Write;
-use ensue_store::disk::{DiskDone, FileName};
+use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::image::{self, PartitionImage, StreamImage};
 use ensue_types::{
     Breaking, CoreId, DatacenterId, DirectoryId, Incarnation, KeyspaceId, LogicalTime, Now, OperationId,
@@ -212,6 +212,24 @@ fn what_no_copy_can_hold_is_said() {
         introduce(&mut world, trimmed());
         copy = sent(&mut world).into_iter().find_map(asked_for).expect("it asks again");
         assert!(answer(&mut world, "GET a").contains("REJOIN"));
+    }
+}
+
+/// The superblock that names the copy may be on its way to the disk: it would name one that is deleted.
+#[test]
+fn a_copy_that_has_come_whole_is_not_given_up_for_a_refusal() {
+    let (mut world, copy) = taking();
+    world.hear(ELSEWHERE, copied(copy, 0, true, vec![image(4)]));
+    let names = |op: Option<&DiskOp>| matches!(op, Some(DiskOp::Replace { file: FileName::Superblock, .. }));
+    while !names(world.partition.cx.disk_ops.front()) {
+        world.next_op().expect("the copy comes to its end");
+    }
+    // The donor was started again, and is asked for a part that came long ago.
+    world.message(ELSEWHERE, Message::CopyRefused { copy, cannot: false });
+    let again = World::under("eventual", world.files.clone(), NOW, u64::MAX).started();
+    for world in [again, world] {
+        assert!(matches!(world.partition.stage, Stage::RecoveringTail(_)), "{:?}", world.partition.stage);
+        assert_eq!(world.partition.peers.identity.own(), LOST);
     }
 }
 
