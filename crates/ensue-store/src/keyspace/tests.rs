@@ -643,3 +643,21 @@ fn what_is_forgotten_is_not_taken_for_nothing_after_a_restart() {
         assert_eq!(names.map(carries), [false, true]);
     }
 }
+
+#[test]
+fn what_a_collected_tombstone_depended_on_is_no_longer_counted() {
+    let mut keyspace = Keyspace::new(true);
+    let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None };
+    for (effect, time) in [(put, 1), (Effect::Delete { seen: Vec::new() }, 2)] {
+        let change = RowEffect { key: Bytes::from_static(KEY), column: Column::Text, effect };
+        let dependencies = keyspace.carried(&Causes::Extension(Opaque(vec![7; 9])));
+        keyspace.apply(&change, None, &Write { dependencies, ..write_of(0, time) });
+    }
+    keyspace.settle(EVERYTHING, 9);
+    assert!(keyspace.dependency_bytes() > 0, "the tombstone has some");
+    let spent = keyspace.take_spent();
+    let collected: Vec<Collected> = spent.iter().map(|spent| keyspace.collect(spent)).collect();
+    assert!(collected.contains(&Collected::Removed), "{collected:?}");
+    assert_eq!((keyspace.dependency_bytes(), keyspace.bytes()), (0, 0));
+    keyspace.check_invariants();
+}

@@ -115,12 +115,8 @@ impl Peering<'_> {
         }
         let is_dead = |datacenter: &DatacenterId| self.others.failover.failed.contains(*datacenter);
         let dead: Vec<DatacenterId> = self.others.replication.untold().filter(is_dead).collect();
-        let mut is_over = false;
         for datacenter in late.into_iter().chain(dead) {
-            is_over |= self.others.replication.note_told(datacenter);
-        }
-        if is_over {
-            self.visibility().replicate();
+            self.others.replication.note_told(datacenter);
         }
     }
 

@@ -159,7 +159,7 @@ impl Joining {
         }
     }
 
-    /// The donor makes no such copy, or no longer.
+    /// The donor makes no such copy, or no longer. One that has come whole needs nothing more of it.
     pub(in crate::partition) fn on_copy_refused(
         &mut self,
         p: &mut Peering<'_>,
@@ -167,7 +167,8 @@ impl Joining {
         copy: u64,
         cannot: bool,
     ) {
-        let is_of = |copying: &&Copying| copying.donor == from && copying.number == copy;
+        let is_of =
+            |copying: &&Copying| copying.donor == from && copying.number == copy && !copying.is_complete;
         let Some(copying) = self.copying.as_ref().filter(is_of) else { return };
         if cannot {
             let reason = copying.otherwise.clone();

@@ -88,9 +88,9 @@ impl Reading {
                 self.clock = self.clock.max(entry.stamp.time);
                 self.replay_received(p, (origin, incarnation), (entry, batch));
             }
-            Record::Applied { origin, incarnation, position, at } => {
+            Record::Applied { origin, position, at, .. } => {
                 self.clock = self.clock.max(at);
-                let operation = OperationId { incarnation, ..cx.name_at(origin, position) };
+                let operation = cx.name_at(origin, position);
                 keyspaces.replay_applied(cx, others, &mut self.open, operation, at);
             }
             Record::Times { received, stable } => {

@@ -329,7 +329,7 @@ impl TailRecovery {
             DiskDone::Failed { file: Some(file), full: true, .. } => p.durability.on_no_room(p.cx, *file),
             DiskDone::Appended { file: FileName::Reserve } => p.durability.on_reserve_made(p.cx),
             DiskDone::Deleted { file: FileName::Reserve } => p.cx.on_reserve_gone(),
-            DiskDone::Rewritten { .. } | DiskDone::Replaced { .. } if p.durability.is_opening() => {
+            DiskDone::Rewritten { .. } | DiskDone::Replaced { .. } => {
                 p.durability.on_opened_in_recovery(p.cx)
             }
             DiskDone::Failed { op, file, reason, .. } => {

@@ -49,9 +49,10 @@ impl Replication {
         }
     }
 
-    /// A datacenter has said how much it has, or is not waited for any more. Says whether more may be sent.
-    pub(in crate::partition) fn note_told(&mut self, datacenter: DatacenterId) -> bool {
-        let Some(held) = &mut self.held_back else { return false };
+    /// A datacenter has said how much it has, or is not waited for any more. What may be sent from now on leaves at the
+    /// end of the turn.
+    pub(in crate::partition) fn note_told(&mut self, datacenter: DatacenterId) {
+        let Some(held) = &mut self.held_back else { return };
         let was_awaited = held.untold.remove(&datacenter);
         if held.untold.is_empty() {
             self.held_back = None;
@@ -60,7 +61,6 @@ impl Replication {
             // A time is due to everybody.
             self.acknowledgements.acknowledge_all_soon();
         }
-        was_awaited
     }
 
     /// Who has not said how much it has, of those that are living, if nobody is waited for any longer.

@@ -1,8 +1,9 @@
 //! Ordinary commands in transactions on branches: what counts as read, and keys that nobody names.
 
+use super::PARTITION;
 use super::versions::{OTHER, World};
 use bytes::Bytes;
-use ensue_branch::{Commit, Note, StateId, Write};
+use ensue_branch::{Commit, Note, Rebuilt, StateId, Write};
 use ensue_types::{
     Context, CoreId, DatacenterId, Incarnation, KeyspaceId, Now, PartitionId, Position, Reply, RequestId,
     SessionId,
@@ -44,6 +45,21 @@ impl Sessions {
         reply
     }
 
+    /// What comes of the other datacenter below a state that is collected here.
+    fn come_late(&mut self) -> Commit {
+        assert_eq!(self.ask(ALICE, "SET a 1"), Reply::OK);
+        let branches = self.world.partition.keyspaces.branching.branches(KeyspaceId(0));
+        let leaves = branches.leaves();
+        branches.place_ceilings(&leaves).unwrap();
+        branches.offer_ceiling(OTHER, leaves[0]);
+        assert_eq!(branches.collect(|_| true), 1);
+        Commit {
+            id: StateId::new(1, OTHER, Incarnation(1)),
+            parents: vec![StateId::ROOT],
+            writes: vec![Write { key: Bytes::from_static(b"b"), value: None }],
+        }
+    }
+
     /// How many branches there are when Bob has committed what he did below a state that Alice's write then followed.
     fn branches_after(mut self, bob: &[&str], alice: &str) -> usize {
         assert_eq!(self.ask(ALICE, "SET a 1"), Reply::OK);
@@ -82,23 +98,35 @@ fn every_key_of_a_branch_is_found_by_chance() {
     assert_eq!(found.into_iter().collect::<Vec<_>>(), ["a", "b", "c", "d"]);
 }
 
+/// Only the site that made a state was asked for it: what another one sends under its name is not that state.
+#[test]
+fn a_state_is_taken_whole_from_whom_it_was_asked_of() {
+    let mut sessions = Sessions::new();
+    let late = sessions.come_late();
+    let (world, keyspace) = (&mut sessions.world, KeyspaceId(0));
+    world.partition.visibility().arrive_on_branch(
+        OTHER,
+        keyspace,
+        Position(1),
+        &Note::Commit(late.clone()).encode(),
+    );
+    let parents = world.partition.keyspaces.branching.branches(keyspace).leaves();
+    let versions = late.writes.iter().map(|write| (late.id, write.clone())).collect();
+    let rebuilt = Rebuilt { id: late.id, equals: Vec::new(), parents, versions }.encode();
+    for (datacenter, count) in [(DatacenterId(2), 1), (OTHER, 0)] {
+        let from = Address::Partition { datacenter, partition: PARTITION };
+        world.message(from, Message::BranchFetched { keyspace, rebuilt: rebuilt.clone() });
+        let late = world.partition.keyspaces.branching.branches(keyspace).late();
+        assert_eq!(late.len(), count, "{datacenter}");
+    }
+}
+
 /// Each question makes the other datacenter look at all keys.
 #[test]
 fn what_came_late_is_asked_for_once_until_an_answer_is_overdue() {
     let mut sessions = Sessions::new();
-    assert_eq!(sessions.ask(ALICE, "SET a 1"), Reply::OK);
-    let world = &mut sessions.world;
-    let keyspace = KeyspaceId(0);
-    let branches = world.partition.keyspaces.branching.branches(keyspace);
-    let leaves = branches.leaves();
-    branches.place_ceilings(&leaves).unwrap();
-    branches.offer_ceiling(OTHER, leaves[0]);
-    assert_eq!(branches.collect(|_| true), 1);
-    let late = Commit {
-        id: StateId::new(1, OTHER, Incarnation(1)),
-        parents: vec![StateId::ROOT],
-        writes: vec![Write { key: Bytes::from_static(b"b"), value: None }],
-    };
+    let late = sessions.come_late();
+    let (world, keyspace) = (&mut sessions.world, KeyspaceId(0));
     let questions = |world: &mut World| {
         let sent = std::iter::from_fn(|| world.partition.cx.outbox.next());
         sent.filter(|envelope| matches!(envelope.message, Message::BranchFetch { .. })).count()

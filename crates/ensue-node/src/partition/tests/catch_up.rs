@@ -1,6 +1,6 @@
 //! A partition that lost power: what it waits for before it serves, and what it says meanwhile.
 
-use super::identity::introduction;
+use super::identity::{answer, introduction};
 use super::versions::{OTHER, World};
 use super::{PARTITION, config};
 use crate::AppendFsync;
@@ -82,6 +82,12 @@ fn repeat(world: &mut World, asked: &[Message]) {
 
 /// The other datacenter says where its stream ends.
 fn say_end(world: &mut World, end: u64) {
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    say_end_at(world, end, time);
+}
+
+/// The same, at a time of its clock.
+fn say_end_at(world: &mut World, end: u64, time: LogicalTime) {
     let (incarnation, received) = (Incarnation(1), Position::before(Incarnation(1)));
     let (synced, end) = (received, Position(end));
     let said = StreamAcknowledge {
@@ -92,7 +98,10 @@ fn say_end(world: &mut World, end: u64) {
         end,
         shown: LogicalTime::ZERO,
     };
-    world.message(ELSEWHERE, Message::StreamAcknowledge(said));
+    let to = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
+    let message = Message::StreamAcknowledge(said);
+    world.partition.on_message(world.now, Envelope { from: ELSEWHERE, to, time, message });
+    world.work();
 }
 
 /// The first entry of the other datacenter's stream, which depends on the first one of the partition beside.
@@ -125,6 +134,25 @@ fn waiting() -> (World, Vec<Message>) {
     (world, asked)
 }
 
+/// A transaction that the neighbour coordinates.
+pub(super) fn named(position: u64) -> OperationId {
+    let (datacenter, incarnation, position) = (DatacenterId(0), Incarnation(1), Position(position));
+    OperationId { datacenter, incarnation, partition: BESIDE, position }
+}
+
+/// The neighbour asks for a vote for this command.
+pub(super) fn prepare(transaction: OperationId, line: &str) -> Message {
+    let args = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
+    let part = Part { partition: PARTITION, commands: vec![(0, args)] };
+    Message::Prepare { transaction, keyspace: KeyspaceId(0), part: Some(part) }
+}
+
+/// It has decided.
+pub(super) fn commit(transaction: OperationId, at: LogicalTime) -> Message {
+    let stamp = Stamp { time: at, datacenter: DatacenterId(0), partition: BESIDE };
+    Message::Commit { transaction, decision: Decision { at, operation: transaction, stamp } }
+}
+
 /// The neighbour has everything that it was asked for.
 pub(super) fn met(asked: &[Message]) -> Vec<Message> {
     let checks = asked.iter().filter_map(|message| match message {
@@ -147,12 +175,7 @@ fn it_serves_when_what_the_streams_held_is_applied_and_not_when_it_is_received()
 #[test]
 fn it_votes_again_for_its_neighbours_when_all_that_their_parts_would_read_has_come() {
     let mut world = started(BTreeMap::new(), 1);
-    let (datacenter, incarnation, position) = (DatacenterId(0), Incarnation(1), Position(9));
-    let transaction = OperationId { datacenter, incarnation, partition: BESIDE, position };
-    let words = ["INCR", "x"].map(|word| Bytes::from_static(word.as_bytes()));
-    let part = Part { partition: PARTITION, commands: vec![(0, words.into_iter().collect())] };
-    let keyspace = KeyspaceId(0);
-    world.message(ITS_NEIGHBOUR, Message::Prepare { transaction, keyspace, part: Some(part) });
+    world.message(ITS_NEIGHBOUR, prepare(named(9), "INCR x"));
     let votes =
         |sent: &[Message]| sent.iter().filter(|message| matches!(message, Message::Vote { .. })).count();
     assert_eq!(votes(&sent(&mut world)), 1);
@@ -209,26 +232,13 @@ fn it_is_called_caught_up_on_disk_when_the_log_holds_what_it_caught_up_with() {
 /// above it (trap 14).
 #[test]
 fn a_part_that_was_given_back_stands_at_the_time_of_its_decision_after_a_restart_too() {
-    let named = |position| {
-        let (datacenter, incarnation, position) = (DatacenterId(0), Incarnation(1), Position(position));
-        OperationId { datacenter, incarnation, partition: BESIDE, position }
-    };
-    let prepare = |transaction| {
-        let words = ["SET", "x", "1"].map(|word| Bytes::from_static(word.as_bytes()));
-        let part = Part { partition: PARTITION, commands: vec![(0, words.into_iter().collect())] };
-        Message::Prepare { transaction, keyspace: KeyspaceId(0), part: Some(part) }
-    };
-    let commit = |transaction: OperationId, at| {
-        let stamp = Stamp { time: at, datacenter: DatacenterId(0), partition: BESIDE };
-        Message::Commit { transaction, decision: Decision { at, operation: transaction, stamp } }
-    };
     let mut world = started(BTreeMap::new(), 1);
-    world.message(ITS_NEIGHBOUR, prepare(named(8)));
+    world.message(ITS_NEIGHBOUR, prepare(named(8), "SET x 1"));
     let decided = LogicalTime(LogicalTime::from_ms(world.now.wall_ms).0 + 1_000);
 
     let mut world = after_power_loss(world);
     let asked = sent(&mut world);
-    world.message(ITS_NEIGHBOUR, prepare(named(9)));
+    world.message(ITS_NEIGHBOUR, prepare(named(9), "SET x 1"));
     world.message(ITS_NEIGHBOUR, commit(named(9), decided));
     say_end(&mut world, 0);
     repeat(&mut world, &asked);
@@ -357,17 +367,76 @@ fn the_only_datacenter_ends_no_incarnation() {
 #[test]
 fn where_a_stream_ends_counts_when_its_time_is_promised() {
     let files = started_under("cure", BTreeMap::new(), 1).files;
-    let mut world = started_under("cure", files, 2);
     let after = Position::before(Incarnation(1));
-    world.message(ELSEWHERE, Message::TailFetched { after, received: after, entries: Vec::new() });
-    let asked = sent(&mut world);
-    repeat(&mut world, &asked);
-    let wall_ms = std::mem::take(&mut world.now.wall_ms);
-    say_end(&mut world, 0);
+    let awaiting_it = || {
+        let mut world = started_under("cure", files.clone(), 2);
+        world.message(ELSEWHERE, Message::TailFetched { after, received: after, entries: Vec::new() });
+        let asked = sent(&mut world);
+        repeat(&mut world, &asked);
+        world
+    };
+    let mut world = awaiting_it();
+    say_end_at(&mut world, 0, LogicalTime::ZERO);
     assert!(world.partition.others.awaits_words());
-    world.now.wall_ms = wall_ms;
     say_end(&mut world, 0);
     assert!(!world.partition.others.awaits_words());
+    // One whose clock is too far ahead has promised a time, and no better one will follow soon.
+    let mut world = awaiting_it();
+    let ahead_ms = world.partition.cx.config.tuning.clock_ahead_ms_max + 60_000;
+    let ahead = LogicalTime::from_ms(world.now.wall_ms + ahead_ms);
+    say_end_at(&mut world, 0, ahead);
+    assert!(!world.partition.others.awaits_words());
+}
+
+#[test]
+fn it_says_how_many_records_it_has_read_when_it_has_caught_up() {
+    let read = |world: &World| {
+        world.partition.cx.traces.iter().find_map(|trace| match trace {
+            Trace::PartitionReady { records, .. } => Some(*records),
+            _ => None,
+        })
+    };
+    let mut world = started(BTreeMap::new(), 1);
+    world.run("SET b 1");
+    let whole = started(world.files.clone(), 1);
+    let mut world = after_power_loss(world);
+    assert_eq!(read(&world), None);
+    let asked = sent(&mut world);
+    say_end(&mut world, 0);
+    repeat(&mut world, &asked);
+    assert_eq!(read(&world), read(&whole));
+    assert!(read(&world) > Some(0));
+}
+
+/// Its entry came back from the other datacenter, and the coordinator, which had not heard that the part is durable
+/// here, has said everything again before it heard.
+#[test]
+fn what_its_coordinator_has_forgotten_meanwhile_is_not_executed_again() {
+    let mut world = started(BTreeMap::new(), 1);
+    let files = world.files.clone();
+    let at = LogicalTime::from_ms(world.now.wall_ms + 1);
+    world.message(ITS_NEIGHBOUR, prepare(named(8), "INCR b"));
+    world.message(ITS_NEIGHBOUR, commit(named(8), at));
+    let entry = world.partition.cx.journal.entry_in_memory(Position(1)).expect("the part was executed");
+
+    let mut world = started(files, 2);
+    let (after, received) = (Position(0), Position(1));
+    world.message(ELSEWHERE, Message::TailFetched { after, received, entries: vec![entry] });
+    let asked = sent(&mut world);
+    for position in [8, 9] {
+        world.message(ITS_NEIGHBOUR, prepare(named(position), "INCR b"));
+        world.message(ITS_NEIGHBOUR, commit(named(position), at));
+    }
+    world.now.monotonic_us += 10_000_000;
+    world.partition.on_timer(world.now);
+    world.work();
+    let operations = vec![named(8)];
+    assert!(sent(&mut world).contains(&Message::PartsSynced { operations: operations.clone() }));
+    world.message(ITS_NEIGHBOUR, Message::PartsForgotten { operations });
+    say_end(&mut world, 0);
+    repeat(&mut world, &asked);
+    assert!(!world.partition.others.is_catching_up());
+    assert!(answer(&mut world, "GET b").contains("\"2\""), "the one, once, and the other one");
 }
 
 #[test]

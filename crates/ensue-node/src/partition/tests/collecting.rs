@@ -1,17 +1,23 @@
 //! Which reports of another datacenter let a tombstone go.
 
 use super::PARTITION;
+use super::catch_up::{ITS_NEIGHBOUR, commit, named, prepare, started};
+use super::identity::{THIRD, answer, of_three};
 use super::previous::{HERE, OTHER};
 use super::versions::World;
+use crate::NodeConfig;
 use crate::partition::maintenance::collect::COLLECTED_AT_ONCE;
+use bytes::Bytes;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_store::view::View;
 use ensue_types::{
-    Breaking, Causes, Incarnation, KeyspaceId, LogicalTime, Now, Position, Rule, Stamp, TimeVector,
+    Breaking, Causes, Column, Effect, Incarnation, KeyspaceId, LogicalTime, Now, Position, RowEffect, Rule,
+    Stamp, TimeVector,
 };
 use ensue_wire::{Address, Envelope, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const ELSEWHERE: Address = Address::Partition { datacenter: OTHER, partition: PARTITION };
 
@@ -43,8 +49,12 @@ fn tombstones(world: &World) -> usize {
 
 /// Time passes, and what may go is looked for.
 fn pass(world: &mut World) {
-    world.now.monotonic_us += 5_000_000;
-    world.now.wall_ms += 5_000;
+    pass_ms(world, 5_000);
+}
+
+fn pass_ms(world: &mut World, ms: u64) {
+    world.now.monotonic_us += 1_000 * ms;
+    world.now.wall_ms += ms;
     world.partition.on_timer(world.now);
     world.work();
 }
@@ -62,8 +72,13 @@ fn report(world: &mut World, time: LogicalTime, end: Position) {
 
 /// The same, and its views show everything up to this stamp.
 fn report_showing(world: &mut World, time: LogicalTime, end: Position, shown: LogicalTime) {
-    let applied = vec![(HERE, Incarnation(1), place(1, 2))];
-    let (incarnation, received) = (Incarnation(1), place(1, 2));
+    report_through(world, 2, time, (end, shown));
+}
+
+/// It has durably applied so many entries.
+fn report_through(world: &mut World, number: u64, time: LogicalTime, (end, shown): (Position, LogicalTime)) {
+    let applied = vec![(HERE, Incarnation(1), place(1, number))];
+    let (incarnation, received) = (Incarnation(1), place(1, number));
     let said = StreamAcknowledge { incarnation, received, synced: received, applied, end, shown };
     say(world, time, Message::StreamAcknowledge(said));
 }
@@ -218,4 +233,123 @@ fn what_a_flush_hides_stays_as_it_is_until_everybody_has_the_flush_and_goes_over
     assert_eq!(left, [count, 500, 0]);
     assert_eq!(rows(&world), (0, 0, 0), "all of its memory is back");
     assert!(!is_known(&world), "everybody has it");
+}
+
+const NOTHING: (Position, LogicalTime) = (Position(0), LogicalTime::ZERO);
+
+#[test]
+fn a_tombstone_stays_until_the_delete_is_applied_elsewhere() {
+    let mut world = with_a_tombstone();
+    for (applied, left) in [(1, 1), (2, 0)] {
+        let time = LogicalTime::from_ms(world.now.wall_ms);
+        report_through(&mut world, applied, time, NOTHING);
+        pass(&mut world);
+        assert_eq!(tombstones(&world), left, "{applied}");
+    }
+}
+
+#[test]
+fn what_may_go_is_looked_for_when_an_interval_is_over() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::under("eiger", BTreeMap::new(), now, u64::MAX).started();
+    let interval_ms = world.partition.cx.config.tuning.collect_interval_ms;
+    pass_ms(&mut world, interval_ms);
+    world.run("SET x 1");
+    world.run("DEL x");
+    let time = LogicalTime::from_ms(world.now.wall_ms + 1);
+    report(&mut world, time, Position(0));
+    let mut left = Vec::new();
+    for ms in [interval_ms / 2, interval_ms - interval_ms / 2] {
+        pass_ms(&mut world, ms);
+        left.push(tombstones(&world));
+    }
+    assert_eq!(left, [1, 0]);
+}
+
+/// Another survivor has more of its stream than there is here, and something older may be in that.
+#[test]
+fn a_tombstone_stays_until_the_stream_of_a_dead_datacenter_has_its_end_here() {
+    let mut world = of_three();
+    world.run("SET x 1");
+    world.run("DEL x");
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    let (datacenter, received) = (THIRD, Position(1));
+    world.message(ELSEWHERE, Message::DatacenterFailed { datacenter, received, time, ended: None });
+    let later = LogicalTime::from_ms(world.now.wall_ms + 1);
+    report(&mut world, later, Position(0));
+    pass(&mut world);
+    assert_eq!(tombstones(&world), 1);
+    let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None };
+    let effects = vec![RowEffect { key: Bytes::from_static(b"y"), column: Column::Text, effect }];
+    let entry = Entry {
+        position: received,
+        stamp: Stamp { time, datacenter, partition: PARTITION },
+        dependencies: Causes::Nothing,
+        change: Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects },
+        previous: Vec::new(),
+    };
+    let entries = vec![layout::encode_entry(&entry)];
+    world.message(ELSEWHERE, Message::PassedOn { origin: datacenter, entries });
+    pass(&mut world);
+    assert_eq!(tombstones(&world), 0);
+}
+
+/// What waits in a row for its decision is not merged yet, and may be older than a tombstone there.
+#[test]
+fn a_tombstone_stays_while_something_waits_in_its_row() {
+    let mut world = started(BTreeMap::new(), 1);
+    for line in ["SET x 1", "DEL x", "SET y 1", "DEL y"] {
+        world.run(line);
+    }
+    pass(&mut world);
+    assert_eq!(tombstones(&world), 2);
+    world.message(ITS_NEIGHBOUR, prepare(named(9), "SET x 2"));
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    report_through(&mut world, 4, time, NOTHING);
+    pass(&mut world);
+    assert_eq!(tombstones(&world), 1, "that of the other row is gone");
+    world.message(ITS_NEIGHBOUR, commit(named(9), time));
+    pass(&mut world);
+    assert_eq!(tombstones(&world), 0);
+    assert!(answer(&mut world, "GET x").contains("\"2\""));
+}
+
+/// Two rows whose deadline has passed are about to be deleted.
+fn with_expired_rows() -> World {
+    let mut world = started(BTreeMap::new(), 1);
+    world.run("SET x 1 PX 1000");
+    world.run("SET y 1 PX 1000");
+    pass(&mut world);
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    report_through(&mut world, 2, time, NOTHING);
+    world
+}
+
+fn expired(world: &mut World) -> Option<i64> {
+    let metrics = world.partition.metrics();
+    metrics.into_iter().find(|(name, _)| name == "expired_keys").map(|(_, count)| count)
+}
+
+#[test]
+fn an_expired_row_is_not_deleted_while_something_waits_in_it() {
+    let mut world = with_expired_rows();
+    world.message(ITS_NEIGHBOUR, prepare(named(9), "SET x 2"));
+    pass(&mut world);
+    assert_eq!(expired(&mut world), Some(1), "the other row");
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    world.message(ITS_NEIGHBOUR, commit(named(9), time));
+    pass(&mut world);
+    assert_eq!(expired(&mut world), Some(1));
+    assert!(answer(&mut world, "GET x").contains("\"2\""));
+}
+
+#[test]
+fn an_expired_row_is_deleted_when_writes_are_taken_again() {
+    let mut world = with_expired_rows();
+    for (replication_backlog_max, count) in [(1, 0), (0, 2)] {
+        let cx = &mut world.partition.cx;
+        cx.config = Arc::new(NodeConfig { replication_backlog_max, ..NodeConfig::clone(&cx.config) });
+        pass(&mut world);
+        assert_eq!(expired(&mut world), Some(count), "{replication_backlog_max}");
+    }
 }

@@ -1,14 +1,19 @@
 //! A copy for an empty directory: what is given, what is taken, and what breaks it off.
 
-use super::identity::{answer, asking, introduce, introduction, knowing, partition, sent};
+use super::identity::{
+    THIRD, answer, asking, introduce, introduce_third, introduction, knowing, partition, sent,
+};
 use super::versions::{OTHER, World, put};
 use super::{PARTITION, config};
 use crate::AppendFsync;
+use crate::config::FirstStart;
 use crate::partition::{Partition, Stage};
+use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_store::cell::Write;
-use ensue_store::disk::{DiskDone, FileName};
+use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::image::{self, PartitionImage, StreamImage};
+use ensue_store::record::Record;
 use ensue_types::{
     Breaking, CoreId, DatacenterId, DirectoryId, Incarnation, KeyspaceId, LogicalTime, Now, OperationId,
     Position, Rule, Stamp,
@@ -90,6 +95,7 @@ fn a_copy_is_read_as_an_old_copy_of_the_lost_directory() {
     assert!(sent(&mut world).contains(&Message::CopyFetch { copy, part: 1, again: false }));
     // A part that comes twice counts once.
     world.message(ELSEWHERE, copied(copy, 0, false, vec![image(4)]));
+    assert!(!sent(&mut world).iter().any(|message| matches!(message, Message::CopyFetch { .. })));
     world.message(ELSEWHERE, copied(copy, 1, true, Vec::new()));
     assert!(matches!(world.partition.stage, Stage::RecoveringTail(_)));
     let files = world.files.clone();
@@ -175,13 +181,19 @@ fn a_copy_does_not_go_on_with_another_directory_of_its_donor() {
 fn a_part_is_not_asked_for_before_the_disk_has_kept_up() {
     let (mut world, copy) = taking();
     let large = item(image::BRANCH_KEY, &vec![0; ensue_store::checkpoint::BLOCK_BYTES]);
+    let asked = |world: &mut World| {
+        let parts = sent(world).into_iter().filter_map(|message| match message {
+            Message::CopyFetch { copy: of, part, again: false } if of == copy => Some(part),
+            _ => None,
+        });
+        parts.collect::<Vec<u64>>()
+    };
     world.hear(ELSEWHERE, copied(copy, 0, false, vec![image(4)]));
-    sent(&mut world);
+    assert_eq!(asked(&mut world), [1], "little waits for the disk");
     world.hear(ELSEWHERE, copied(copy, 1, false, vec![large; 20]));
-    let next = Message::CopyFetch { copy, part: 2, again: false };
-    assert!(!sent(&mut world).contains(&next));
+    assert_eq!(asked(&mut world), []);
     world.work();
-    assert!(sent(&mut world).contains(&next));
+    assert_eq!(asked(&mut world), [2], "once");
 }
 
 /// Also one whose copy was given up meanwhile.
@@ -232,6 +244,91 @@ fn what_no_copy_can_hold_is_said() {
         copy = sent(&mut world).into_iter().find_map(asked_for).expect("it asks again");
         assert!(answer(&mut world, "GET a").contains("REJOIN"));
     }
+}
+
+/// How many copies a partition says to have given up that had begun.
+fn given_up(world: &mut World) -> usize {
+    let is_given_up = |trace: &Trace| matches!(trace, Trace::CopyGivenUp { .. });
+    world.partition.cx.traces.drain(..).filter(is_given_up).count()
+}
+
+#[test]
+fn a_refusal_ends_the_copy_that_it_names_before_that_is_whole() {
+    let (mut world, copy) = taking();
+    world.message(ELSEWHERE, Message::CopyRefused { copy, cannot: false });
+    assert_eq!(given_up(&mut world), 0, "it had not begun");
+
+    let (mut world, copy) = taking();
+    world.message(ELSEWHERE, copied(copy, 0, false, vec![image(4)]));
+    world.message(ELSEWHERE, Message::CopyRefused { copy: copy + 1, cannot: true });
+    assert_eq!(given_up(&mut world), 0, "it is about another one");
+    world.message(ELSEWHERE, Message::CopyRefused { copy, cannot: false });
+    assert_eq!(given_up(&mut world), 1);
+}
+
+/// The superblock that names the copy may be on its way to the disk: it would name one that is deleted.
+#[test]
+fn a_copy_that_has_come_whole_is_not_given_up_for_a_refusal() {
+    let (mut world, copy) = taking();
+    world.hear(ELSEWHERE, copied(copy, 0, true, vec![image(4)]));
+    let names = |op: Option<&DiskOp>| matches!(op, Some(DiskOp::Replace { file: FileName::Superblock, .. }));
+    while !names(world.partition.cx.disk_ops.front()) {
+        world.next_op().expect("the copy comes to its end");
+    }
+    // The donor was started again, and is asked for a part that came long ago.
+    world.message(ELSEWHERE, Message::CopyRefused { copy, cannot: false });
+    let again = World::under("eventual", world.files.clone(), NOW, u64::MAX).started();
+    for world in [again, world] {
+        assert!(matches!(world.partition.stage, Stage::RecoveringTail(_)), "{:?}", world.partition.stage);
+        assert_eq!(world.partition.peers.identity.own(), LOST);
+    }
+}
+
+#[test]
+fn sessions_are_told_how_much_of_a_copy_is_here() {
+    let (mut world, copy) = taking();
+    let (part, is_last, items) = (0, false, vec![image(4)]);
+    world.message(ELSEWHERE, Message::Copied { copy, part, is_last, done: 1_000, of: 4_000, items });
+    let words = answer(&mut world, "GET a");
+    assert!(words.contains("LOADING") && words.contains(": 25 %"), "{words}");
+}
+
+/// What the donor knows of a third directory is known, but not which entry of that stream came last; and a datacenter
+/// is no neighbour of its own.
+#[test]
+fn the_directories_that_the_donor_knows_are_known() {
+    let third = DirectoryId(0x79);
+    let mut config = config(AppendFsync::Always);
+    (config.first_start, config.tuning.checkpoint_bytes) = (FirstStart::Ask, u64::MAX);
+    config.topology.datacenters.push(config.topology.datacenters[1].clone());
+    let mut world = World { partition: partition(config), now: NOW, files: BTreeMap::new() }.started();
+    introduce_third(&mut world, Introduction { directory: third, ..trimmed() });
+    introduce(&mut world, trimmed());
+    let copy = sent(&mut world).into_iter().find_map(asked_for).expect("it asks for a copy");
+    let last = LogicalTime(7);
+    let known = [(DatacenterId(0), LOST), (THIRD, third)]
+        .map(|(datacenter, directory)| image::record_item(&Record::Peer { datacenter, directory, last }));
+    let records = known.iter().map(|record| item(image::RECORD, record));
+    world.message(ELSEWHERE, copied(copy, 0, true, [image(4)].into_iter().chain(records).collect()));
+    assert!(matches!(world.partition.stage, Stage::RecoveringTail(_)));
+    let identity = &world.partition.peers.identity;
+    assert_eq!((identity.known(THIRD), identity.last_of(THIRD)), (third, LogicalTime::ZERO));
+    assert_eq!(identity.known(DatacenterId(0)), DirectoryId::UNKNOWN);
+}
+
+#[test]
+fn whoever_begins_with_an_empty_directory_asks_again_when_it_is_time() {
+    let mut world = asking(BTreeMap::new(), 1);
+    let due_us = world.partition.next_timer().expect("it asks again");
+    let asks = |message: &Message| matches!(message, Message::Introduce(Introduction { asks: true, .. }));
+    assert!(sent(&mut world).iter().any(asks));
+    for (now_us, is_asked) in [(due_us - 1, false), (due_us, true)] {
+        world.now.monotonic_us = now_us;
+        world.partition.on_timer(world.now);
+        world.work();
+        assert_eq!(sent(&mut world).iter().any(asks), is_asked);
+    }
+    assert!(world.partition.next_timer() > Some(due_us));
 }
 
 /// A partition that has received three entries.

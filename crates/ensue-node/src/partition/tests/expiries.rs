@@ -158,3 +158,18 @@ fn as_tests_ask_for_it_a_row_is_deleted_only_after_a_command_has_missed_it() {
     pass_ms(&mut world, 4_000);
     assert_eq!(expired(&mut world), "expired_keys:1");
 }
+
+/// Deadlines are kept in lists, each of a quarter of a second: one is due from its beginning on.
+#[test]
+fn a_row_is_deleted_at_the_first_look_after_its_deadline() {
+    let mut world = alone(|_| ());
+    assert_eq!((world.now.wall_ms + 5_120) % 256, 0, "a list begins with it");
+    world.run(SessionId(3), "SET x 1 PX 5120");
+    world.calm_down();
+    world.now.monotonic_us += 5_200_000;
+    world.now.wall_ms += 5_200;
+    world.give(Input::Timer);
+    world.give(Input::TurnEnd);
+    world.calm_down();
+    assert_eq!(expired(&mut world), "expired_keys:1");
+}

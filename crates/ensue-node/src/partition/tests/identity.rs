@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const ELSEWHERE: Address = Address::Partition { datacenter: OTHER, partition: PARTITION };
-const THEIRS: DirectoryId = DirectoryId(0x77);
+pub(super) const THEIRS: DirectoryId = DirectoryId(0x77);
 const NOW: Now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
 
 type Files = BTreeMap<FileName, Vec<u8>>;
@@ -328,10 +328,10 @@ fn what_the_log_no_longer_has_is_refused_and_the_partition_goes_on() {
     assert!(world.partition.cx.traces.iter().any(is_told));
 }
 
-const THIRD: DatacenterId = DatacenterId(2);
+pub(super) const THIRD: DatacenterId = DatacenterId(2);
 
 /// A partition with two others, whose directory is an old copy for all that it knows.
-fn of_three() -> World {
+pub(super) fn of_three() -> World {
     let mut config = config(AppendFsync::Always);
     config.tuning.checkpoint_bytes = u64::MAX;
     let third =
@@ -340,7 +340,7 @@ fn of_three() -> World {
     World { partition: partition(config), now: NOW, files: Files::new() }.started()
 }
 
-fn introduce_third(world: &mut World, introduction: Introduction) {
+pub(super) fn introduce_third(world: &mut World, introduction: Introduction) {
     let third = Address::Partition { datacenter: THIRD, partition: PARTITION };
     world.message(third, Message::Introduce(introduction));
 }

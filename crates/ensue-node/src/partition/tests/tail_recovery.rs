@@ -1,10 +1,20 @@
-//! What a partition does for another datacenter that has lost the end of its stream.
+//! What a partition does for another datacenter that has lost the end of its stream, and what it takes back of its own.
 
-use super::PARTITION;
+use super::catch_up::{sent, started};
+use super::identity::{THIRD, answer, partition};
 use super::versions::{OTHER, World, put};
+use super::{PARTITION, config};
+use crate::AppendFsync;
+use crate::trace::Trace;
+use bytes::Bytes;
 use ensue_store::disk::FileName;
+use ensue_store::entry::{Change, Entry};
+use ensue_store::layout;
 use ensue_store::superblock::Superblock;
-use ensue_types::{DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Now, OperationId, Position};
+use ensue_store::testing::Files;
+use ensue_types::{
+    Causes, DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Now, OperationId, Position, Stamp,
+};
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::BTreeMap;
 
@@ -78,4 +88,94 @@ fn an_incarnation_that_was_to_begin_is_not_taken_for_begun() {
     again.message(ELSEWHERE, Message::TailFetched { after: end, received: end, entries: Vec::new() });
     let next = again.partition.cx.next_operation();
     assert_eq!((next.incarnation, next.position.incarnation()), (Incarnation(3), Incarnation(3)));
+}
+
+/// The other datacenter declares that its stream ended after a position, with an entry at another one.
+fn declaration(world: &World, position: Position, after: u64) -> Entry {
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    Entry {
+        position,
+        stamp: Stamp { time, datacenter: OTHER, partition: PARTITION },
+        dependencies: Causes::Nothing,
+        change: Change::Lost { after: Position(after) },
+        previous: Vec::new(),
+    }
+}
+
+#[test]
+fn a_stream_goes_on_behind_a_declared_loss_that_fits_to_what_is_here() {
+    let first = Position::before(Incarnation(2)).next();
+    let entry = |position, after| declaration(&world(), position, after);
+    let of_here = Stamp { datacenter: DatacenterId(0), ..entry(first, 2).stamp };
+    for (entry, received, is_refused, what) in [
+        (entry(first, 3), first, false, "it ended where it was received"),
+        (entry(first, 4), Position(3), false, "an entry is yet to come"),
+        (entry(first, 2), Position(3), true, "what is here was declared lost"),
+        (entry(first.next(), 3), Position(3), false, "no incarnation begins there"),
+        (entry(first.next(), 2), Position(3), false, "no incarnation begins there"),
+        (Entry { stamp: of_here, ..entry(first, 2) }, Position(3), false, "it is another one's word"),
+    ] {
+        let mut world = world();
+        let (first, entries) = (entry.position, vec![layout::encode_entry(&entry)]);
+        world.message(ELSEWHERE, Message::StreamEntries { incarnation: first.incarnation(), first, entries });
+        assert_eq!(world.partition.others.replication.received(OTHER), received, "{what}");
+        assert_eq!(world.partition.peers.identity.refusal(OTHER).is_some(), is_refused, "{what}");
+    }
+}
+
+/// How many own entries a partition says that it has taken back.
+fn taken_back(world: &World) -> Vec<u64> {
+    let traces = world.partition.cx.traces.iter();
+    let taken = traces.filter_map(|trace| match trace {
+        Trace::TailRecovered { entries, .. } => Some(*entries),
+        _ => None,
+    });
+    taken.collect()
+}
+
+#[test]
+fn lost_entries_are_requested_until_all_are_back_and_only_what_follows_is_taken() {
+    let mut world = started(BTreeMap::new(), 1);
+    let files = world.files.clone();
+    (0..3).for_each(|_| world.run("SET b 1"));
+    let journal = &world.partition.cx.journal;
+    let entries = [1, 2, 3].map(|place| journal.entry_in_memory(Position(place)).expect("just written"));
+
+    let given = |received: u64, given: &[(u64, &[Bytes], &[u64])]| {
+        let mut lost = started(files.clone(), 2);
+        sent(&mut lost);
+        for (end, entries, requests) in given {
+            let (after, received, entries) =
+                (lost.partition.cx.position, Position(received), entries.to_vec());
+            lost.message(ELSEWHERE, Message::TailFetched { after, received, entries });
+            let requested = sent(&mut lost).into_iter().filter_map(|message| match message {
+                Message::TailFetch { after } => Some(after.0),
+                _ => None,
+            });
+            assert_eq!(requested.collect::<Vec<_>>(), *requests, "up to {end}");
+            let is_over = lost.partition.others.is_catching_up();
+            assert!(is_over == requests.is_empty() && (is_over || lost.partition.cx.position.0 == *end));
+        }
+        taken_back(&lost)
+    };
+    assert_eq!(given(0, &[(0, &[], &[])]), [], "the power failure has taken nothing");
+    assert_eq!(given(3, &[(0, &entries[1..], &[0]), (2, &entries[..2], &[2]), (3, &entries[2..], &[])]), [3]);
+}
+
+#[test]
+fn a_session_is_told_who_has_not_said_what_it_has() {
+    let started = |files: Files, boot: u32| {
+        let mut config = config(AppendFsync::EverySecond);
+        (config.boot, config.boot_id, config.tuning.checkpoint_bytes) = (boot, [boot as u8; 16], u64::MAX);
+        config.topology.datacenters.push(config.topology.datacenters[1].clone());
+        config.topology.datacenters[2].name = "dc3".into();
+        World { partition: partition(config), now: world().now, files }.started()
+    };
+    let mut world = started(started(BTreeMap::new(), 1).files, 2);
+    assert!(answer(&mut world, "GET a").contains("waits for dc2, dc3"));
+    let third = Address::Partition { datacenter: THIRD, partition: PARTITION };
+    let after = Position(0);
+    world.message(third, Message::TailFetched { after, received: after, entries: Vec::new() });
+    let words = answer(&mut world, "GET a");
+    assert!(words.contains("waits for dc2") && !words.contains("dc3"), "{words}");
 }

@@ -1,0 +1,51 @@
+//! A partition that starts for the first time, and asks: what the answers say, and what does not count as one.
+
+use super::PARTITION;
+use super::identity::{THEIRS, answer, asking, introduce, introduction, knowing, sent};
+use super::versions::{OTHER, put};
+use crate::partition::Stage;
+use ensue_types::{DatacenterId, DirectoryId, LogicalTime, Position};
+use ensue_wire::{Address, Introduction, Message};
+use std::collections::BTreeMap;
+
+/// Its process was ended after others had heard of it, and before it served.
+#[test]
+fn a_directory_that_others_know_already_is_the_first_unless_they_have_more() {
+    let mut world = asking(BTreeMap::new(), 1);
+    let own = world.partition.peers.identity.own();
+    introduce(&mut world, knowing(own, 0, LogicalTime::ZERO));
+    assert!(matches!(world.partition.stage, Stage::Serving), "{:?}", world.partition.stage);
+
+    let mut world = asking(BTreeMap::new(), 1);
+    introduce(&mut world, knowing(own, 3, LogicalTime(5)));
+    assert!(matches!(world.partition.stage, Stage::RecoveringTail(_)), "{:?}", world.partition.stage);
+    assert!(sent(&mut world).contains(&Message::TailFetch { after: Position(0) }));
+}
+
+#[test]
+fn whoever_answered_before_the_first_serving_is_known_from_then_on() {
+    let mut world = asking(BTreeMap::new(), 1);
+    introduce(&mut world, introduction());
+    assert_eq!(world.partition.peers.identity.known(OTHER), THEIRS);
+    introduce(&mut world, Introduction { directory: DirectoryId(0x78), ..introduction() });
+    assert!(world.partition.peers.identity.refusal(OTHER).is_some(), "it runs on another directory now");
+}
+
+#[test]
+fn what_comes_from_no_datacenter_is_no_answer() {
+    let mut world = asking(BTreeMap::new(), 1);
+    let nowhere = Address::Partition { datacenter: DatacenterId(9), partition: PARTITION };
+    world.message(nowhere, Message::Introduce(knowing(DirectoryId(0x99), 3, LogicalTime(5))));
+    introduce(&mut world, introduction());
+    assert!(answer(&mut world, "GET a").contains("Nil"));
+}
+
+#[test]
+fn what_others_send_before_the_first_serving_is_not_kept() {
+    let mut world = asking(BTreeMap::new(), 1);
+    world.receive(1, "c", put("3"));
+    introduce(&mut world, introduction());
+    assert!(answer(&mut world, "GET c").contains("Nil"));
+    world.receive(1, "c", put("3"));
+    assert!(answer(&mut world, "GET c").contains('3'), "they send it again");
+}
