@@ -197,7 +197,7 @@ impl Host {
             Input::LinkUp { datacenter, core } => {
                 self.linked.insert(CoreName { datacenter, core });
                 self.node.on_input(now, Input::LinkUp { datacenter, core });
-                self.tell_leads(Some(CoreName { datacenter, core }));
+                self.notify_leads(Some(CoreName { datacenter, core }));
             }
             Input::LinkDown { datacenter, core } => {
                 self.linked.remove(&CoreName { datacenter, core });
@@ -250,7 +250,7 @@ impl Host {
     }
 
     /// A session asks about a group: its leader answers.
-    fn ask_group(&mut self, now: Now, asking: Asking) {
+    fn query_group(&mut self, now: Now, asking: Asking) {
         let Asking { session, number, partition, wish } = asking;
         let owner = self.node.owner(partition);
         let done = match owner {
@@ -359,7 +359,7 @@ impl Host {
                 None => self.outputs.push_back(Output::Disk { partition, op }),
             },
             Output::Errand { session, number, errand: Errand::Group { partition, wish } } => {
-                self.ask_group(now, Asking { session, number, partition, wish });
+                self.query_group(now, Asking { session, number, partition, wish });
             }
             Output::Confirm { partition, number } => {
                 if let Some(replica) = self.replicas.get_mut(&partition) {
@@ -386,7 +386,7 @@ impl Host {
                 self.leads.insert(partition, term);
                 self.outputs.push_back(Output::Trace(Trace::Leads { partition, term }));
                 self.node.on_input(now, Input::Lead { partition, term, epoch });
-                self.tell_leads(None);
+                self.notify_leads(None);
             }
             ensue_replica::Output::Follow => {
                 self.leads.remove(&partition);
@@ -409,7 +409,7 @@ impl Host {
     }
 
     /// Says what lives here to one core, or to all.
-    fn tell_leads(&mut self, to: Option<CoreName>) {
+    fn notify_leads(&mut self, to: Option<CoreName>) {
         let cores: Vec<CoreName> =
             to.map_or_else(|| self.linked.iter().copied().collect(), |core| vec![core]);
         for core in cores {

@@ -99,7 +99,7 @@ pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelo
         (true, false) => Ok(()),
         (false, false) => Err(NotTheirs::OnlyWithin),
         (false, true) if !are_counterparts(*from, *to) => Err(NotTheirs::From(Place(*from))),
-        (false, true) => judge_streams(own, peer.datacenter, message),
+        (false, true) => check_streams(own, peer.datacenter, message),
     }
 }
 
@@ -172,7 +172,7 @@ fn is_replication(message: &Message) -> bool {
 
 /// Of whose streams these messages may speak: what is passed on is a third's, who is dead, and nobody living declares
 /// itself dead.
-fn judge_streams(own: DatacenterId, peer: DatacenterId, message: &Message) -> Result<(), NotTheirs> {
+fn check_streams(own: DatacenterId, peer: DatacenterId, message: &Message) -> Result<(), NotTheirs> {
     let is_theirs_to_say = match message {
         Message::PassOn { origin, .. } | Message::PassedOn { origin, .. } => {
             *origin != peer && *origin != own

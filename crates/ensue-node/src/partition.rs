@@ -374,7 +374,7 @@ impl Partition {
             }
         } else if owns(self.cx.id) {
             self.peering().greet(datacenter);
-            self.keyspaces.branching.ask_again();
+            self.keyspaces.branching.request_again();
         }
     }
 
@@ -484,7 +484,7 @@ impl Partition {
         self.reads.report_times(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.executor().serve_pops();
         if self.keyspaces.shrink(&mut self.cx, &mut self.others) {
-            self.executor().tell_changes();
+            self.executor().notify_changes();
         }
         self.durability.write_aside(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.others.stable_time.times.log_times(&mut self.cx);
@@ -557,7 +557,7 @@ impl Partition {
         self.visibility().report_failed();
         self.maintenance.collect(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.visibility().maintain_branches();
-        self.executor().tell_changes();
+        self.executor().notify_changes();
         self.keyspaces.sweep(&self.cx, &self.others);
         self.keyspaces.contexts.forget_unused_contexts(&self.cx);
         self.reads.snapshots.forget_old_reads(&self.cx);
@@ -734,7 +734,7 @@ impl Partition {
         } else {
             self.cx.trace(Trace::PartitionReady { partition: self.cx.id, records });
         }
-        self.visibility().take_up(open);
+        self.visibility().resume_open(open);
         self.visibility().settle_again();
         let others: Vec<DatacenterId> = self.others.replication.datacenters().collect();
         for datacenter in others {
@@ -777,7 +777,7 @@ impl Partition {
             return;
         }
         if self.others.may_place_local_parts() {
-            self.executor().take_up_local_parts();
+            self.executor().resume_local_parts();
         }
         let Some((catch_up, records)) = self.others.caught_up() else { return };
         if !self.peers.knows_what_was_stable(&self.others, catch_up) {

@@ -144,7 +144,7 @@ impl CheckpointWriter {
 
     /// There is no room for the checkpoint. The superblock names the one before again, if it was to name this one, and
     /// the operation returned takes away what was written; another attempt may begin when it is answered.
-    pub fn give_up(self, superblock: &mut Superblock) -> DiskOp {
+    pub fn abandon(self, superblock: &mut Superblock) -> DiskOp {
         assert!(self.state != State::Durable, "a checkpoint that counts is not given up");
         superblock.checkpoint = self.place.number - 1;
         DiskOp::Delete { file: FileName::Checkpoint(self.place.number) }

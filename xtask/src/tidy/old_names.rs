@@ -6,7 +6,7 @@ use super::Report;
 use super::code::{Source, has_word};
 
 /// The crates, the identifier, and what is written instead.
-const OLD_NAMES: [(&[&str], &str, &str); 32] = [
+const OLD_NAMES: [(&[&str], &str, &str); 50] = [
     (&["ensue-node"], "Survey", "Metrics"),
     (&["ensue-node", "ensue-wire"], "Surveyed", "MetricsAnswer"),
     (&["ensue-node", "ensue-wire"], "Regain", "TailFetch"),
@@ -37,6 +37,24 @@ const OLD_NAMES: [(&[&str], &str, &str); 32] = [
     (&["ensue-node", "ensue-store", "ensue-types"], "SeenTally", "SeenSum"),
     (&["ensue-node", "ensue-types"], "lane", "adder"),
     (&["ensue-node", "ensue-types", "ensue-protocol"], "facts", "causes"),
+    (&["ensue-node"], "take_up_begun", "resume_begun"),
+    (&["ensue-node"], "take_up_decided", "resume_decided"),
+    (&["ensue-node"], "take_up_prepared", "resume_prepared"),
+    (&["ensue-node"], "take_up_local_parts", "resume_local_parts"),
+    (&["ensue-node"], "take_up", "resume_open"),
+    (&["ensue-node"], "give_up_checkpoint", "abandon_checkpoint"),
+    (&["ensue-node"], "give_up_copy", "abandon_copy"),
+    (&["ensue-node"], "given_up", "abandoned"),
+    (&["ensue-node"], "tell_leads", "notify_leads"),
+    (&["ensue-node"], "tell_interest", "report_interest"),
+    (&["ensue-node"], "tell_changes", "notify_changes"),
+    (&["ensue-node"], "tell_settled", "split_settled"),
+    (&["ensue-node"], "judge_introduction", "check_introduction"),
+    (&["ensue-node"], "judge_entry", "check_entry"),
+    (&["ensue-node"], "judge_own", "check_own"),
+    (&["ensue-node"], "let_go_of_received", "release_received"),
+    (&["ensue-node"], "ask_group", "query_group"),
+    (&["ensue-node"], "ask_queued", "request_queued"),
     (&["ensue-wire"], "Survey", "MetricsQuery"),
     (&["ensue-wire"], "SliceRead", "SnapshotPartRead"),
 ];

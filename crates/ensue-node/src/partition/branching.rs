@@ -186,11 +186,11 @@ impl Branching {
     /// One more is declared dead: what others lacked until now it may have sent them since.
     pub(super) fn hear_again(&mut self) {
         self.lacking.clear();
-        self.ask_again();
+        self.request_again();
     }
 
     /// What was asked for may not have arrived, or others may have it now.
-    pub(super) fn ask_again(&mut self) {
+    pub(super) fn request_again(&mut self) {
         self.asked.clear();
     }
 

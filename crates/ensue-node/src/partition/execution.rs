@@ -114,7 +114,7 @@ impl Executor<'_> {
             }
         }
         self.serve_pops();
-        self.tell_changes();
+        self.notify_changes();
     }
 
     /// Nothing is ready while a script has paused.
@@ -126,7 +126,7 @@ impl Executor<'_> {
     }
 
     /// Tells those who want to know what has been written.
-    pub(crate) fn tell_changes(&mut self) {
+    pub(crate) fn notify_changes(&mut self) {
         if !self.reads.changes.is_wanted() || self.keyspaces.is_in_script() {
             return;
         }

@@ -59,7 +59,7 @@ impl Others {
     }
 
     /// Tells apart what was read and must be remembered, and what nobody need remember any more.
-    pub(crate) fn tell_settled(&self, cx: &Cx, keyspace: KeyspaceId, mut sources: Vec<Source>) -> Read {
+    pub(crate) fn split_settled(&self, cx: &Cx, keyspace: KeyspaceId, mut sources: Vec<Source>) -> Read {
         if cx.protocol(keyspace).family().goes_by_times() {
             self.with_bounds(cx, &mut sources);
         }
@@ -99,7 +99,7 @@ impl Others {
             return Cow::Borrowed(&read.remembered);
         }
         let mut all = read.remembered.clone();
-        all.extend(self.tell_settled(cx, keyspace, continued).remembered);
+        all.extend(self.split_settled(cx, keyspace, continued).remembered);
         Cow::Owned(all)
     }
 
@@ -145,13 +145,13 @@ impl Others {
     /// What the protocol wants remembered of what was read.
     pub(crate) fn causes_of(&self, cx: &Cx, keyspace: KeyspaceId, sources: Vec<Source>) -> Causes {
         let mut causes = Causes::Nothing;
-        self.record_reads(cx, keyspace, &mut causes, &self.tell_settled(cx, keyspace, sources));
+        self.record_reads(cx, keyspace, &mut causes, &self.split_settled(cx, keyspace, sources));
         self.failover.discarded.strip_lost(cx, keyspace, &mut causes);
         causes
     }
 
     /// The session has read this; it counts as its past from now on.
     pub(crate) fn remember(&self, cx: &Cx, keyspace: KeyspaceId, causes: &mut Causes, sources: Vec<Source>) {
-        self.record_reads(cx, keyspace, causes, &self.tell_settled(cx, keyspace, cx.observed(sources)));
+        self.record_reads(cx, keyspace, causes, &self.split_settled(cx, keyspace, cx.observed(sources)));
     }
 }

@@ -126,7 +126,7 @@ pub(super) fn held(cx: &Cx<'_>, session: &Parts) -> Held {
         }
         _ => pause::counts_as_write(spec, args),
     };
-    match scripts::ask_whether_it_reads(spec, args, cx.core.partitions()).filter(|_| writes) {
+    match scripts::query_whether_it_reads(spec, args, cx.core.partitions()).filter(|_| writes) {
         Some(plan) => Held::Unless(plan),
         None if writes => Held::ForMs(ms),
         None => Held::Not,

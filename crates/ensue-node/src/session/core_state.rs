@@ -308,11 +308,11 @@ impl CoreState {
     /// A session wants no message any more.
     pub(super) fn unsubscribe(&mut self, session: SessionId) {
         self.channels.forget(session);
-        self.tell_interest();
+        self.report_interest();
     }
 
     /// Tells the other cores what has changed of what the clients of this one subscribe to.
-    pub(super) fn tell_interest(&mut self) {
+    pub(super) fn report_interest(&mut self) {
         for (core, changes) in self.channels.take_changes(self.config.topology.datacenter) {
             self.send_interest(core, false, changes);
         }
@@ -341,7 +341,7 @@ impl CoreState {
     /// A client is told from now on of the commands of all clients of this datacenter.
     pub(super) fn monitor(&mut self, session: SessionId, version: ProtocolVersion) {
         self.channels.subscribe(session, version, ChannelKind::Monitor, &Bytes::new());
-        self.tell_interest();
+        self.report_interest();
     }
 
     /// Whether somebody wants to see every command.

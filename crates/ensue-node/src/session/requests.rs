@@ -47,7 +47,7 @@ impl Requests {
     }
 
     /// As `ask`, for commands that are taken from the queue only after the exchange.
-    pub(super) fn ask_queued(&mut self, count: usize) {
+    pub(super) fn request_queued(&mut self, count: usize) {
         self.asked = Asked { count, queued: true, ..Asked::default() };
     }
 
@@ -56,7 +56,7 @@ impl Requests {
     }
 
     /// The last commands of the exchange will be answered by another one.
-    pub(super) fn ask_fewer(&mut self, fewer: usize) {
+    pub(super) fn request_fewer(&mut self, fewer: usize) {
         self.asked.count -= fewer;
     }
 

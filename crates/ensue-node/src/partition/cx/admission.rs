@@ -8,7 +8,7 @@ use ensue_wire::Address;
 
 impl Cx {
     /// Judges an own entry that comes back: it counts whatever the clock of this machine says.
-    pub(in crate::partition) fn judge_own(&self, entry: &Entry) -> Verdict {
+    pub(in crate::partition) fn check_own(&self, entry: &Entry) -> Verdict {
         let (own, origin, position) = (self.id, self.datacenter, entry.position);
         let (latest, is_final) = (LogicalTime::MAX, |_| true);
         self.admission().entry(Arrival { own, origin, position, latest, is_final: &is_final }, entry)

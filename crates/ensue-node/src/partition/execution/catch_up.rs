@@ -6,9 +6,9 @@ use ensue_wire::Message;
 use std::collections::BTreeMap;
 
 impl Executor<'_> {
-    pub(in crate::partition) fn take_up_local_parts(&mut self) {
+    pub(in crate::partition) fn resume_local_parts(&mut self) {
         let Some((prepared, told)) = self.others.place_local_parts() else { return };
-        self.transactions.take_up_prepared(self.cx, self.others, self.keyspaces, prepared);
+        self.transactions.resume_prepared(self.cx, self.others, self.keyspaces, prepared);
         let (asked, decided): (Vec<Message>, Vec<Message>) =
             told.into_iter().partition(|message| matches!(message, Message::Prepare { .. }));
         let times: BTreeMap<OperationId, LogicalTime> = decided

@@ -184,7 +184,7 @@ impl Executor<'_> {
             return;
         }
         self.others.answer_replica_waits(self.cx);
-        self.tell_changes();
+        self.notify_changes();
         self.reads.pops.look_again();
         for Wait { since_us, what } in self.reads.blocked.take_all() {
             if self.keyspaces.is_in_script() {

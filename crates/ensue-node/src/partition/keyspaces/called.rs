@@ -104,7 +104,7 @@ impl ScriptCalls {
 
 impl Keyspaces {
     /// Tells the core of a session what its scripts have called, before it is answered.
-    pub(super) fn tell_calls(&mut self, cx: &mut Cx, execution: &Execution) {
+    pub(super) fn report_calls(&mut self, cx: &mut Cx, execution: &Execution) {
         let ScriptCalls { commands, is_full, denied, counts, .. } = std::mem::take(&mut self.called);
         cx.statistics.add_calls(counts);
         if commands.is_empty() && denied.is_empty() && !is_full {

@@ -263,7 +263,7 @@ impl Keyspaces {
             Refusals { writes: self.write_refusal(cx, others, false), growth: self.memory_refusal() };
         let (replies, changes, observed) =
             self.evaluate_all(cx, keyspace, write, commands, (choice, &refusals));
-        self.tell_calls(cx, execution);
+        self.report_calls(cx, execution);
         self.log_write(cx, others, &mut execution.context, keyspace, stamp, (changes, observed));
         let replies = places.into_iter().zip(before.into_iter().chain(replies)).collect();
         others.failover.discarded.strip_lost(cx, keyspace, &mut execution.context.causes);
@@ -293,7 +293,7 @@ impl Keyspaces {
             sources.iter().all(|source| source.operation != operation),
             "{operation} depends on itself"
         );
-        let read = others.tell_settled(cx, keyspace, cx.observed(sources));
+        let read = others.split_settled(cx, keyspace, cx.observed(sources));
         let carried = others.to_carry(cx, keyspace, &read, continued);
         let mut dependencies = others.dependencies(cx, keyspace, &mut context.causes, &carried);
         others.failover.discarded.strip_lost(cx, keyspace, &mut dependencies);

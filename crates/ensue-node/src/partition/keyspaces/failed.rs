@@ -31,7 +31,7 @@ impl Keyspaces {
         self.branching.hear_again();
         others.replication.stop_streams(datacenter);
         cx.trace(Trace::DeclaredDead { partition: cx.id, datacenter });
-        others.let_go_of_received(cx);
+        others.release_received(cx);
         others.answer_replica_waits(cx);
     }
 

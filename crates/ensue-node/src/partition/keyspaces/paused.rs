@@ -153,7 +153,7 @@ impl Keyspaces {
     ) -> Reply {
         let mut observed = Observed::default();
         let reply = self.end_script(script, (&mut writer, &mut observed), run);
-        self.tell_calls(cx, execution);
+        self.report_calls(cx, execution);
         let (stamp, changes) = (writer.write.stamp, writer.changes);
         execution.used.cells += observed.pieces + changes.effects.len();
         self.log_write(cx, others, &mut execution.context, execution.keyspace, stamp, (changes, observed));

@@ -61,10 +61,10 @@ impl Metrics<'_> {
         add("expired_keys", self.maintenance.collector.expired);
         add("expired_subkeys", self.maintenance.collector.expired_fields);
         self.keyspaces.add_counts(&mut add);
-        let (waited, waited_us, given_up) = self.reads.blocked.counts();
+        let (waited, waited_us, abandoned) = self.reads.blocked.counts();
         add("reads_waited", waited);
         add("reads_waited_us", waited_us);
-        add("reads_given_up", given_up);
+        add("reads_given_up", abandoned);
         add("cuts", self.reads.snapshot_reads.len() as u64);
         add("late_cuts", self.reads.snapshot_reads.late_count());
         let (heartbeats, rounds) = self.others.stable_time.times.counts();

@@ -10,7 +10,7 @@ use ensue_wire::{Address, Message};
 
 impl Others {
     /// What every living datacenter has durably need not be kept for any of them.
-    pub(in crate::partition) fn let_go_of_received(&mut self, cx: &mut Cx) {
+    pub(in crate::partition) fn release_received(&mut self, cx: &mut Cx) {
         for origin in cx.journal.retained_of() {
             let of = |sender: &Sender| sender.applied(origin).1;
             let durable = match Rule::KeepForTheOthers.holds() {

@@ -66,7 +66,7 @@ impl Peering<'_> {
             return self.cx.trace(Trace::Refused { what: "an introduction of no datacenter" });
         }
         self.peers.keep_the_log_for(self.cx, self.others, datacenter, introduction);
-        let finding = self.peers.judge_introduction(self.cx, self.others, datacenter, introduction);
+        let finding = self.peers.check_introduction(self.cx, self.others, datacenter, introduction);
         match finding {
             Finding::Valid => {
                 self.accept_peer(datacenter, introduction);

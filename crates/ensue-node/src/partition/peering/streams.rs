@@ -87,7 +87,7 @@ impl Peering<'_> {
             return false;
         };
         if let Err(what) =
-            self.transactions.judge_entry(self.cx, self.others, self.keyspaces, origin, position, &entry)
+            self.transactions.check_entry(self.cx, self.others, self.keyspaces, origin, position, &entry)
         {
             self.refuse_from(origin, what);
             return false;
@@ -228,7 +228,7 @@ impl Peering<'_> {
         }
         sender.on_acknowledge(acknowledge, clock);
         self.others.replication.note_heard(self.cx.now, datacenter);
-        self.others.let_go_of_received(self.cx);
+        self.others.release_received(self.cx);
         self.others.note_end(self.cx, datacenter, acknowledge.end, clock);
         self.others.answer_replica_waits(self.cx);
         self.visibility().replicate();

@@ -383,7 +383,7 @@ impl Peers {
     }
 
     /// Compares what another datacenter says with what is here.
-    pub(in crate::partition) fn judge_introduction(
+    pub(in crate::partition) fn check_introduction(
         &mut self,
         cx: &mut Cx,
         others: &mut Others,
@@ -435,8 +435,8 @@ impl Peers {
                 theirs.end
             ));
         }
-        match self.judge_received(cx, others, datacenter, is_about_us, theirs) {
-            Finding::Valid => self.judge_hearsay(cx, others, datacenter, theirs),
+        match self.check_received(cx, others, datacenter, is_about_us, theirs) {
+            Finding::Valid => self.check_hearsay(cx, others, datacenter, theirs),
             finding => finding,
         }
     }
@@ -444,7 +444,7 @@ impl Peers {
     /// The sender has heard that a third datacenter has more of this stream than there is here. That proves nothing: a
     /// peer's mistake must not stop a partition. But if it is so, what is written here must not reach the sender: it
     /// would take the places of what the sender has yet to receive. The third one will say.
-    fn judge_hearsay(
+    fn check_hearsay(
         &mut self,
         cx: &Cx,
         others: &Others,
@@ -491,7 +491,7 @@ impl Peers {
     }
 
     /// The sender knows this directory, or none: compares the stream.
-    fn judge_received(
+    fn check_received(
         &self,
         cx: &mut Cx,
         others: &mut Others,

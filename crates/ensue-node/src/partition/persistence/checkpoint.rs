@@ -185,7 +185,7 @@ impl Persistence {
         done: &DiskDone,
     ) {
         if let DiskDone::Deleted { file } = done {
-            self.room.given_up.take_if(|given_up| given_up == file);
+            self.room.abandoned.take_if(|abandoned| abandoned == file);
         }
         let Some((writer, _)) = &mut self.writer else { return };
         let Some(superblock) = &mut self.superblock else { return };
@@ -215,7 +215,7 @@ impl Persistence {
         transactions: &Transactions,
         peers: &Peers,
     ) {
-        self.give_up_idle_copies(cx);
+        self.abandon_idle_copies(cx);
         let grown = cx.journal.log_end().saturating_sub(self.checkpointed_end.0);
         if self.writer.is_some()
             || others.is_catching_up()
@@ -226,7 +226,7 @@ impl Persistence {
         if cx.is_out_of_room()
             || !self.opening.is_empty()
             || self.caught_up.is_some()
-            || self.room.given_up.is_some()
+            || self.room.abandoned.is_some()
             || cx.now.monotonic_us < self.room.next_checkpoint_us
         {
             return;

@@ -203,7 +203,7 @@ impl Persistence {
     }
 
     /// Gives up copies that nobody takes any more.
-    pub(in crate::partition::persistence) fn give_up_idle_copies(&mut self, cx: &mut Cx) {
+    pub(in crate::partition::persistence) fn abandon_idle_copies(&mut self, cx: &mut Cx) {
         let now_us = cx.now.monotonic_us;
         self.copies.by_joiner.retain(|_, copy| now_us.saturating_sub(copy.asked_us) < IDLE_US);
         cx.note_checkpointing(self.is_walking());

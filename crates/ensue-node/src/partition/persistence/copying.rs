@@ -74,9 +74,9 @@ impl Persistence {
     }
 
     /// The copy will not be whole: what was written of it goes.
-    pub(in crate::partition) fn give_up_copying(&mut self, cx: &mut Cx) {
+    pub(in crate::partition) fn abandon_copying(&mut self, cx: &mut Cx) {
         if let (Some(copying), Some(superblock)) = (self.copying.take(), &mut self.superblock) {
-            cx.disk_ops.push_back(copying.writer.give_up(superblock));
+            cx.disk_ops.push_back(copying.writer.abandon(superblock));
         }
     }
 

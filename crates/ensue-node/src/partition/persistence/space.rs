@@ -22,7 +22,7 @@ pub(crate) struct Room {
     opening_failed: bool,
     next_try_us: u64,
     /// A checkpoint that was given up, until its rest is deleted.
-    pub(in crate::partition::persistence) given_up: Option<FileName>,
+    pub(in crate::partition::persistence) abandoned: Option<FileName>,
     pub(in crate::partition::persistence) next_checkpoint_us: u64,
 }
 
@@ -52,7 +52,7 @@ impl Persistence {
                 self.run_short(cx);
                 self.spend_reserve(cx);
             }
-            FileName::Checkpoint(_) | FileName::Superblock => self.give_up_checkpoint(cx),
+            FileName::Checkpoint(_) | FileName::Superblock => self.abandon_checkpoint(cx),
             // Where files are never written in place, there may be no room for that: the next sync says more.
             FileName::Witness | FileName::Journal(_) => {}
             FileName::Reserve => {
@@ -72,7 +72,7 @@ impl Persistence {
         cx.trace(Trace::DiskFull { partition: cx.id });
         // It would eat what the log needs, and its rest takes room.
         if self.writer.as_ref().is_some_and(|(writer, _)| !writer.is_being_named()) {
-            self.give_up_checkpoint(cx);
+            self.abandon_checkpoint(cx);
         }
     }
 
@@ -129,13 +129,13 @@ impl Persistence {
     }
 
     /// Gives up the checkpoint under way; another begins later.
-    fn give_up_checkpoint(&mut self, cx: &mut Cx) {
+    fn abandon_checkpoint(&mut self, cx: &mut Cx) {
         let Some((writer, walk)) = self.writer.take() else { return };
         cx.note_checkpointing(self.is_walking());
         let Some(superblock) = &mut self.superblock else { return };
         self.checkpointed_end = walk.checkpointed_before();
-        self.room.given_up = Some(FileName::Checkpoint(writer.place().number));
+        self.room.abandoned = Some(FileName::Checkpoint(writer.place().number));
         self.room.next_checkpoint_us = cx.now.monotonic_us + limits::FULL_DISK_RETRY_US;
-        cx.disk_ops.push_back(writer.give_up(superblock));
+        cx.disk_ops.push_back(writer.abandon(superblock));
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct BlockedReads {
     waited: u64,
     waited_us: u64,
     /// Reads that waited in vain.
-    given_up: u64,
+    abandoned: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -145,12 +145,12 @@ impl BlockedReads {
 
     /// It waited in vain.
     pub(in crate::partition) fn count_given_up(&mut self) {
-        self.given_up += 1;
+        self.abandoned += 1;
     }
 
     /// Reads that had to wait since the start, for how many microseconds in all, and how many in vain.
     pub(in crate::partition) fn counts(&self) -> (u64, u64, u64) {
-        (self.waited, self.waited_us, self.given_up)
+        (self.waited, self.waited_us, self.abandoned)
     }
 
     pub(crate) fn wait(&mut self, cx: &Cx, what: Waiting) {

@@ -106,7 +106,7 @@ impl Changes {
     /// Tells of what readers see by now.
     pub(in crate::partition) fn on_stable(&mut self, cx: &mut Cx, times: &Times) {
         let shown_to_all = times.shown_to_all(cx);
-        self.tell_the_stable(cx, times.stable(), shown_to_all);
+        self.notify_stable(cx, times.stable(), shown_to_all);
         while let Some(first) = self.doubtful.first_entry().filter(|first| *first.key() <= shown_to_all) {
             for (keyspace, written) in first.remove() {
                 self.count -= 1;
@@ -116,7 +116,7 @@ impl Changes {
     }
 
     /// Most readers see what is stable. What it depends on may not be: then some do not, and are told again.
-    fn tell_the_stable(&mut self, cx: &mut Cx, stable: &TimeVector, shown_to_all: LogicalTime) {
+    fn notify_stable(&mut self, cx: &mut Cx, stable: &TimeVector, shown_to_all: LogicalTime) {
         let mut from = (DatacenterId(0), LogicalTime::ZERO);
         // Each datacenter's come in the order of their times, so the first that is hidden hides the others.
         while let Some(&(datacenter, time)) = self.hidden.range(from..).next().map(|(place, _)| place) {

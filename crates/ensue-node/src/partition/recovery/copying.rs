@@ -133,7 +133,7 @@ impl Joining {
         for item in items {
             if let Err(reason) = copying.take_item(p, item) {
                 p.cx.trace(Trace::Refused { what: reason });
-                return self.give_up_copy(p);
+                return self.abandon_copy(p);
             }
         }
         if part == 0 {
@@ -174,7 +174,7 @@ impl Joining {
             let reason = copying.otherwise.clone();
             self.note_refusal(p, reason);
         }
-        self.give_up_copy(p);
+        self.abandon_copy(p);
     }
 
     /// The link to a datacenter is up again: what it had sent may be lost.
@@ -200,7 +200,7 @@ impl Joining {
                     || is_given_up(self.without, copying.donor))
         };
         if self.copying.as_ref().is_some_and(is_over) {
-            self.give_up_copy(p);
+            self.abandon_copy(p);
         }
         p.request_introductions();
     }
@@ -226,14 +226,14 @@ impl Joining {
             copying.donor == from && copying.donor_directory != directory && !copying.is_complete
         };
         if self.copying.as_ref().is_some_and(is_of_another) {
-            self.give_up_copy(p);
+            self.abandon_copy(p);
         }
     }
 
-    fn give_up_copy(&mut self, p: &mut Peering<'_>) {
+    fn abandon_copy(&mut self, p: &mut Peering<'_>) {
         let Some(copying) = self.copying.take() else { return };
         *self.failed_copies.entry(copying.donor).or_default() += 1;
-        p.durability.give_up_copying(p.cx);
+        p.durability.abandon_copying(p.cx);
         if copying.next > 0 {
             p.cx.trace(Trace::CopyGivenUp { partition: p.cx.id, donor: copying.donor });
         }
@@ -254,7 +254,7 @@ impl Joining {
                 CopyStep::ReadAnew
             }
             Copied::NoRoom => {
-                self.give_up_copy(p);
+                self.abandon_copy(p);
                 CopyStep::GoesOn
             }
             Copied::Failed(reason) => CopyStep::Failed(reason),

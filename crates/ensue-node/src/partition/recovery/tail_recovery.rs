@@ -247,7 +247,7 @@ impl TailRecovery {
             p.cx.trace(Trace::Refused { what: "a returned entry that does not follow" });
             return false;
         }
-        if let Err(what) = p.cx.judge_own(&entry) {
+        if let Err(what) = p.cx.check_own(&entry) {
             p.cx.trace(Trace::Refused { what });
             return false;
         }

@@ -247,7 +247,7 @@ fn what_no_copy_can_hold_is_said() {
 }
 
 /// How many copies a partition says to have given up that had begun.
-fn given_up(world: &mut World) -> usize {
+fn abandoned(world: &mut World) -> usize {
     let is_given_up = |trace: &Trace| matches!(trace, Trace::CopyGivenUp { .. });
     world.partition.cx.traces.drain(..).filter(is_given_up).count()
 }
@@ -256,14 +256,14 @@ fn given_up(world: &mut World) -> usize {
 fn a_refusal_ends_the_copy_that_it_names_before_that_is_whole() {
     let (mut world, copy) = taking();
     world.message(ELSEWHERE, Message::CopyRefused { copy, cannot: false });
-    assert_eq!(given_up(&mut world), 0, "it had not begun");
+    assert_eq!(abandoned(&mut world), 0, "it had not begun");
 
     let (mut world, copy) = taking();
     world.message(ELSEWHERE, copied(copy, 0, false, vec![image(4)]));
     world.message(ELSEWHERE, Message::CopyRefused { copy: copy + 1, cannot: true });
-    assert_eq!(given_up(&mut world), 0, "it is about another one");
+    assert_eq!(abandoned(&mut world), 0, "it is about another one");
     world.message(ELSEWHERE, Message::CopyRefused { copy, cannot: false });
-    assert_eq!(given_up(&mut world), 1);
+    assert_eq!(abandoned(&mut world), 1);
 }
 
 /// The superblock that names the copy may be on its way to the disk: it would name one that is deleted.

@@ -11,7 +11,7 @@ use ensue_types::{DatacenterId, LogicalTime, Position};
 
 impl Transactions {
     /// Judges an entry of a datacenter's stream before it is logged.
-    pub(in crate::partition) fn judge_entry(
+    pub(in crate::partition) fn check_entry(
         &self,
         cx: &Cx,
         others: &Others,

@@ -232,7 +232,7 @@ impl Transactions {
         // What has a higher stamp came after the decision, and is met only by a part that was lost and is executed
         // again. It may depend on this transaction, or claim to: the transaction does not depend on it.
         observed.sources.retain(|source| source.stamp < stamp);
-        let read = others.tell_settled(cx, keyspace, cx.observed(observed.sources));
+        let read = others.split_settled(cx, keyspace, cx.observed(observed.sources));
         let carried = others.to_carry(cx, keyspace, &read, Vec::new());
         let dependencies = cx.protocol(keyspace).dependencies(&Causes::Nothing, &carried);
         keyspaces.carry(keyspace, &effects, stamp, &dependencies);

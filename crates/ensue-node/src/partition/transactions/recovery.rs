@@ -12,7 +12,7 @@ use ensue_wire::Decision;
 use std::collections::BTreeMap;
 
 impl Transactions {
-    pub(in crate::partition) fn take_up_begun(
+    pub(in crate::partition) fn resume_begun(
         &mut self,
         cx: &Cx,
         transaction: OperationId,
@@ -44,7 +44,7 @@ impl Transactions {
         self.coordinated.insert(transaction, state);
     }
 
-    pub(in crate::partition) fn take_up_decided(
+    pub(in crate::partition) fn resume_decided(
         &mut self,
         cx: &Cx,
         transaction: OperationId,
@@ -61,7 +61,7 @@ impl Transactions {
     }
 
     /// What was voted for is undecided again, until the coordinator says more.
-    pub(in crate::partition) fn take_up_prepared(
+    pub(in crate::partition) fn resume_prepared(
         &mut self,
         cx: &mut Cx,
         others: &Others,

@@ -78,7 +78,7 @@ impl Visibility<'_> {
 
     /// What came late from a dead datacenter, and no living one has, can be put in its place nowhere: it goes,
     /// everywhere.
-    fn give_up_late(&mut self, keyspace: KeyspaceId, late: &[StateId]) {
+    fn abandon_late(&mut self, keyspace: KeyspaceId, late: &[StateId]) {
         let late_set: BTreeSet<StateId> = late.iter().copied().collect();
         self.keyspaces.branching.retain_late(keyspace, &late_set);
         for &state in late {
@@ -125,7 +125,7 @@ impl Visibility<'_> {
             // option, is collected.
             let late = self.keyspaces.branching.branches(keyspace).late();
             self.keyspaces.fetch(self.cx, self.others, keyspace, &late);
-            self.give_up_late(keyspace, &late);
+            self.abandon_late(keyspace, &late);
         }
     }
 }

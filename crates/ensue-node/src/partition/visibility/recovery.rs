@@ -6,18 +6,18 @@ use ensue_store::entry::Change;
 use ensue_types::{Causes, Incarnation, Position, Rule};
 
 impl Visibility<'_> {
-    pub(in crate::partition) fn take_up(&mut self, open: Open) {
+    pub(in crate::partition) fn resume_open(&mut self, open: Open) {
         let Open { received, begun, mut decided, prepared, announced, .. } = open;
         let complete = Rule::CompleteAfterCrash.holds();
         for (transaction, begun) in begun {
             if complete {
                 let decision = decided.remove(&transaction);
-                self.transactions.take_up_begun(self.cx, transaction, begun, decision);
+                self.transactions.resume_begun(self.cx, transaction, begun, decision);
             }
         }
         for (transaction, (at, _)) in decided {
             if let (Some(entry), true) = (announced.get(&transaction), complete) {
-                self.transactions.take_up_decided(self.cx, transaction, at, entry);
+                self.transactions.resume_decided(self.cx, transaction, at, entry);
             }
         }
         for ((origin, position), (incarnation, entry)) in received {
@@ -27,7 +27,7 @@ impl Visibility<'_> {
                 self.arrive(origin, incarnation, entry);
             }
         }
-        self.transactions.take_up_prepared(self.cx, self.others, self.keyspaces, prepared);
+        self.transactions.resume_prepared(self.cx, self.others, self.keyspaces, prepared);
         self.transactions.resume_coordinated(self.cx);
     }
 

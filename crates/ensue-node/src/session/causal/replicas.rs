@@ -46,7 +46,10 @@ impl ReplicaWait {
         let datacenters = cx.core.config.topology.datacenters.len() as u8;
         // More than there are will never come: as many as there are is the truth soonest.
         let wanted = u8::try_from(wanted).unwrap_or(datacenters).min(datacenters);
-        let (groups, times) = groups(cx);
+        let (mut groups, mut times) = groups(cx);
+        if groups.is_empty() && datacenters == 1 && !others_only {
+            (groups, times) = whatever_is_written(cx);
+        }
         if groups.is_empty() {
             return Step::answer(Reply::Integer(i64::from(datacenters) - i64::from(others_only)));
         }
@@ -135,6 +138,19 @@ fn groups(cx: &Cx<'_>) -> (Vec<(PartitionId, Vec<Dependency>)>, TimeVector) {
         }
         Ok(Past::Times(_)) | Err(_) => Default::default(),
     }
+}
+
+/// The same in a cluster of one datacenter, where contexts of operations remain empty: each partition is asked for all
+/// that it wrote.
+fn whatever_is_written(cx: &Cx<'_>) -> (Vec<(PartitionId, Vec<Dependency>)>, TimeVector) {
+    let time = cx.contexts.own().time;
+    if time == LogicalTime::ZERO {
+        return Default::default();
+    }
+    let all = (0..cx.core.partitions()).map(|number| (PartitionId(number), Vec::new()));
+    let mut times = TimeVector::default();
+    times.raise(cx.core.config.topology.datacenter, time);
+    (all.collect(), times)
 }
 
 /// Of a dead datacenter the time that its loss may have covered up: whoever knows the loss says whether it holds

@@ -86,7 +86,7 @@ impl SharedContext {
     /// Fetches it for the next so many commands of the queue.
     pub(crate) fn fetch(&self, cx: &mut Cx<'_>, commands: usize) -> Step<Exchange> {
         let Some((partition, context)) = self.address(cx) else { return Step::Ready };
-        cx.requests.ask_queued(commands);
+        cx.requests.request_queued(commands);
         cx.begin_request(1);
         if let Some(failure) = cx.refusal([partition]) {
             return Step::Failed(failure);

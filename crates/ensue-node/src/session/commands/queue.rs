@@ -70,7 +70,7 @@ impl Queue {
             return false;
         }
         cx.core.counters.commands -= rest.len() as u64;
-        cx.requests.ask_fewer(rest.len());
+        cx.requests.request_fewer(rest.len());
         self.turn.up = true;
         rest.into_iter().rev().for_each(|args| self.commands.push_front(args));
         true

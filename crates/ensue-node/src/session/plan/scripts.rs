@@ -25,7 +25,7 @@ pub(in crate::session) fn load(partitions: u16, args: &Args) -> Plan {
 }
 
 /// Asks a partition whether a script or a function that a command names says that it writes nothing: 1 if so.
-pub(in crate::session) fn ask_whether_it_reads(
+pub(in crate::session) fn query_whether_it_reads(
     spec: &CommandSpec,
     args: &Args,
     partitions: u16,

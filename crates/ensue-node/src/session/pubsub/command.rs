@@ -51,7 +51,7 @@ fn subscribe<E>(cx: &mut Cx<'_>, version: ProtocolVersion, kind: ChannelKind, ar
         cx.core.channels.subscribe(session, version, kind, name);
         confirmed.push(confirmation(cx, words(kind).0, Reply::Bulk(name.clone()), kind));
     }
-    cx.core.tell_interest();
+    cx.core.report_interest();
     Step::Confirmed(confirmed)
 }
 
@@ -71,7 +71,7 @@ fn unsubscribe<E>(cx: &mut Cx<'_>, kind: ChannelKind, args: &Args) -> Step<E> {
     if confirmed.is_empty() {
         confirmed.push(confirmation(cx, word, Reply::Nil, kind));
     }
-    cx.core.tell_interest();
+    cx.core.report_interest();
     Step::Confirmed(confirmed)
 }
 

@@ -112,7 +112,7 @@ impl Deliveries {
             }
             Found::Lost(_) | Found::NeverIssued(_) => {
                 core.counters.messages.dropped_lost += 1;
-                self.give_up(now, core, publisher);
+                self.abandon(now, core, publisher);
             }
         }
     }
@@ -137,7 +137,7 @@ impl Deliveries {
                 }
                 _ => {
                     core.counters.messages.dropped_late += 1;
-                    self.give_up(now, core, publisher);
+                    self.abandon(now, core, publisher);
                 }
             }
         }
@@ -168,7 +168,7 @@ impl Deliveries {
     }
 
     /// The first message is dropped.
-    fn give_up(&mut self, now: Now, core: &mut CoreState, publisher: Publisher) {
+    fn abandon(&mut self, now: Now, core: &mut CoreState, publisher: Publisher) {
         if let Some(queue) = self.queues.get_mut(&publisher) {
             for inquiry in queue.inquiries.drain(..) {
                 inquiry.end(core, LogicalTime::ZERO);

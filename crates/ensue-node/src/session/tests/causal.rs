@@ -367,3 +367,32 @@ fn a_token_that_names_a_time_after_its_own_is_no_token() {
     let answer = world.ask(&format!("CAUSAL MERGE {}", vector_token([0, WALL_MS + 1])));
     assert!(answer.starts_with("-ERR invalid causal token: it names a time after its own"), "{answer}");
 }
+
+/// Sessions of a cluster of one datacenter have no pasts: what was written may not be synced all the same.
+#[test]
+fn the_only_datacenter_waits_for_its_partitions() {
+    let mut alone = config();
+    alone.topology.datacenters.truncate(1);
+    let mut world = World::with(alone);
+    assert_eq!(world.ask("CAUSAL WAIT 1"), ":1|", "nothing was written");
+    world.send(&[&format!("SET {} 1", key(0, 0))]);
+    let envelope = world.next();
+    let context = Context { time: LogicalTime(50), ..Context::default() };
+    let executed = Message::Executed { request: request(&envelope), context, replies: vec![Reply::OK] };
+    world.answer(&envelope, 50, executed);
+    assert_eq!(world.received(), "+OK|");
+    assert_eq!(world.ask("WAIT 1 100"), ":0|", "of the others");
+    world.send(&["CAUSAL WAIT 1"]);
+    for number in 0..PARTITIONS {
+        let envelope = world.next();
+        assert_eq!(partition(&envelope), number);
+        let Message::AwaitReplicas { times, datacenters: 1, .. } = &envelope.message else {
+            panic!("{:?}", envelope.message)
+        };
+        assert_eq!(times.at(DatacenterId(0)), LogicalTime(50));
+        assert_eq!(world.received(), "");
+        let reached = Message::ReplicasReached { request: request(&envelope), datacenters: 1 };
+        world.answer(&envelope, 51, reached);
+    }
+    assert_eq!(world.received(), ":1|");
+}
