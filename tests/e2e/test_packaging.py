@@ -84,7 +84,8 @@ def test_what_the_configuration_has_as_comments_is_valid(ports, tmp_path):
     known = {line.split()[2] for line in known.splitlines() if " notice    " in line} | {"node", "self"}
     text = (PACKAGING / "ensue.conf").read_text()
     text = directives.sub(lambda found: found[1] if found[1].split()[0] in known else found[0], text)
-    assert "\nself lisbon\n" in text and "\ntls-cluster      yes\n" in text
+    for line in ("self lisbon", "tls-cluster      yes", "replicas 1"):
+        assert f"\n{line}\n" in text
     ensue("secret", "lisbon", "oslo", "quito", "--out", tmp_path)
     ensue("certificates", "--cluster", "shop", "lisbon", "oslo", "quito", "--out", tmp_path)
     config = tmp_path / "ensue.conf"
