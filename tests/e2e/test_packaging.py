@@ -269,6 +269,30 @@ def test_what_the_chart_configures_is_accepted(values, ports, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("replicas", "nodes", "away", "settled"), [(1, 2, 1, 0), (3, 3, 1, 15), (5, 7, 2, 15)],
+)
+def test_as_many_pods_may_be_away_as_replicas_can_do_without(replicas, nodes, away, settled, tmp_path):
+    (tmp_path / "values.yaml").write_text(
+        f"cluster: {{ replicas: {replicas}, datacenters: [{{ name: dc1, nodes: {nodes} }}] }}\n"
+        "clusterSecret: { content: a }\nauth: { password: a }\n"
+    )
+    rendered = render(tmp_path / "values.yaml")
+    assert f"\nreplicas {replicas}\n" in configuration(rendered)
+    assert f"\n  maxUnavailable: {away}\n" in rendered and f"\n  minReadySeconds: {settled}\n" in rendered
+    assert f"\n  replicas: {nodes}\n" in rendered
+    # Two pods on one machine would be two replicas that are lost together.
+    assert ("podAntiAffinity" in rendered) == (replicas > 1)
+    # Liveness never depends on other pods, or a lost majority would restart those that are left.
+    assert rendered.count("httpGet: { path: /healthz, port: metrics }") == 2
+    assert rendered.count("httpGet: { path: /readyz, port: metrics }") == 1
+
+
+def test_a_datacenter_may_have_other_replicas_than_the_cluster():
+    rendered = render(CHART / "ci/porto-values.yaml")
+    assert "\nreplicas 3 faro:1\n" in configuration(rendered)
+
+
+@pytest.mark.parametrize(
     ("values", "why"),
     [
         ("datacenter: lisbon", "lisbon is none of cluster.datacenters"),
@@ -280,6 +304,11 @@ def test_what_the_chart_configures_is_accepted(values, ports, tmp_path):
         ("cluster: { datacenters: [{ name: dc1, nodes: 2, hosts: [a] }] }\nclusterSecret: { content: a }\n"
          "auth: { password: a }", "2 nodes and 1 hosts"),
         ("datacentre: lisbon", "datacentre"),
+        ("cluster: { replicas: 2 }\nauth: { password: a }", "replicas"),
+        ("cluster: { replicas: 3, datacenters: [{ name: dc1, nodes: 2 }] }\nclusterSecret: { content: a }\n"
+         "auth: { password: a }", "dc1 has 2 nodes, too few for 3 replicas"),
+        ("cluster: { replicas: 3, datacenters: [{ name: dc1, nodes: 3 }] }\nclusterSecret: { content: a }\n"
+         "auth: { password: a }\npodDisruptionBudget: { maxUnavailable: 2 }", "without 1 pod(s), and not without 2"),
         ("terminationGracePeriodSeconds: 10\nauth: { password: a }", "terminationGracePeriodSeconds"),
     ],
 )
