@@ -154,6 +154,43 @@ def test_both_formats_have_the_same_figures_and_promtool_accepts_them(clean):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_other_datacenters_are_no_slaves_of_this_one(clean):
+    # Sentinel would promote what it finds there, and clients would read from it.
+    with clean.client(1) as client:
+        found = client.info("replication")
+    assert (found["role"], found["connected_slaves"]) == ("master", 0)
+    assert not [name for name in found if re.fullmatch(r"slave\d+", name)]
+
+
+def test_a_stock_exporter_shows_a_node_as_it_shows_a_redis(clean):
+    exporter = shutil.which("redis_exporter") or shutil.which("prometheus-redis-exporter")
+    if exporter is None:
+        pytest.skip("redis_exporter is not installed")
+    with clean.client(1) as client:
+        client.set("exported", "v")
+        client.get("exported")
+    own = clean.port + METRICS + 20
+    words = [exporter, "-redis.addr", f"redis://127.0.0.1:{clean.port}", "-web.listen-address", f"127.0.0.1:{own}"]
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def shown():
+        with contextlib.suppress(OSError):
+            text = get(own, "/metrics")[2]
+            return "redis_up 1" in text and text
+
+    try:
+        text = wait_until(shown, 30, "it shows the node")
+    finally:
+        process.kill()
+        process.wait()
+    figures = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert figures['redis_exporter_last_scrape_error{err=""}'] == "0"
+    assert figures['redis_db_keys{db="db0"}'] == "1" and figures["redis_connected_slaves"] == "0"
+    for name in ("redis_memory_used_bytes", "redis_commands_processed_total", "redis_uptime_in_seconds",
+                 'redis_commands_total{cmd="set"}', "redis_keyspace_hits_total", "redis_cpu_user_seconds_total"):
+        assert float(figures[name]) > 0, name
+
+
 def test_health_and_nonsense(clean):
     port = clean.port + METRICS
     assert get(port, "/healthz")[::2] == (200, "alive\n")
