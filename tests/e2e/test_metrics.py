@@ -191,6 +191,27 @@ def test_a_stock_exporter_shows_a_node_as_it_shows_a_redis(clean):
         assert float(figures[name]) > 0, name
 
 
+def test_every_alert_fires_and_is_silent():
+    folder = ROOT / "examples/prometheus"
+    rules = set(re.findall(r"^ +- alert: (\w+)$", (folder / "alerts.yml").read_text(), re.M))
+    tests = (folder / "alerts-test.yml").read_text()
+    for rule in rules:
+        # Before and after what it is for.
+        assert len(re.findall(rf"alertname: {rule}, eval_time: \w+, exp_alerts: \[\] ", tests)) == 2, rule
+        assert len(re.findall(rf"alertname: {rule}\n +eval_time: \w+\n +exp_alerts:\n +- exp_labels", tests)) == 1, rule
+    assert len(rules) == tests.count("  - name: ")
+    # What is alerted on is documented.
+    documented = (ROOT / "docs/metrics.md").read_text()
+    for name in re.findall(r"\b(ensue_\w+)", "".join(re.findall(r"expr: .*", (folder / "alerts.yml").read_text()))):
+        assert f"`{name}`" in documented or f"`{name}{{" in documented, name
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is not installed")
+    words = [promtool, "test", "rules", folder / "alerts-test.yml"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_health_and_nonsense(clean):
     port = clean.port + METRICS
     assert get(port, "/healthz")[::2] == (200, "alive\n")
