@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tarfile
 import textwrap
 import tomllib
 import urllib.error
@@ -124,6 +125,33 @@ def test_what_the_debian_package_takes_is_there():
     assert set(package["conf-files"]) <= set(targets)
     for script in (folder / package["maintainer-scripts"]).iterdir():
         subprocess.run(["sh", "-n", script], check=True, timeout=20)
+
+
+def test_a_release_is_the_same_whoever_packs_it_and_has_the_sums_of_its_files(tmp_path):
+    # Packed as it is: what differs would be the packing's doing.
+    binary_there = tmp_path / "ensue"
+    binary_there.write_text(f'#!/bin/sh\nexec {binary()} "$@"\n')
+    binary_there.chmod(0o755)
+    sums = []
+    for umask, name in ((0o022, "one"), (0o077, "two")):
+        words = [PACKAGING / "release.sh", "--binary", binary_there, "--archives-only", "--out", tmp_path / name]
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000", "TZ": "UTC" if name == "one" else "Japan"}
+        subprocess.run(words, check=True, capture_output=True, timeout=120, umask=umask, env=environment)
+        words = ["sha256sum", "-c", "SHA256SUMS"]
+        checked = subprocess.run(words, cwd=tmp_path / name, capture_output=True, timeout=60)
+        assert checked.returncode == 0, checked.stdout
+        sums.append((tmp_path / name / "SHA256SUMS").read_text())
+    assert sums[0] == sums[1]
+    packed = next((tmp_path / "one").glob("*.tar.gz"))
+    assert packed.name.startswith("ensue-0.1.0-")
+    assert [line.split()[1] for line in sums[0].splitlines()] == [packed.name, "ensue-chart-0.1.0.tgz"]
+    with tarfile.open(packed) as archive:
+        members = {member.name.split("/", 1)[-1]: member for member in archive.getmembers()}
+    for name in ("man/ensue-server.1", "completions/zsh", "docs/installing.md", "examples/prometheus/alerts.yml",
+                 "examples/grafana/ensue.json", "ensue.conf", "ensue.service", "LICENSE"):
+        assert members[name].mode == 0o644, name
+    assert members["ensue"].mode == 0o755
+    assert {(member.mtime, member.uid, member.gid) for member in members.values()} == {(1_700_000_000, 0, 0)}
 
 
 def test_the_manual_has_a_page_for_every_command(tmp_path):
