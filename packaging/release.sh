@@ -37,10 +37,12 @@ if [ -z "$binary" ]; then
     # Paths of this machine would be in the binary otherwise.
     cargo_home="${CARGO_HOME:-$HOME/.cargo}"
     export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=/ensue --remap-path-prefix=$cargo_home=/cargo"
+    mapped="-ffile-prefix-map=$PWD=/ensue -ffile-prefix-map=$cargo_home=/cargo"
+    export CFLAGS="${CFLAGS:-} $mapped" CXXFLAGS="${CXXFLAGS:-} $mapped"
     cargo build --release --locked --package ensue ${triple:+--target "$triple"}
     binary="$stage/ensue"
     strip --strip-debug -o "$binary" "$target/${triple:+$triple/}release/ensue"
-    unset RUSTFLAGS
+    unset RUSTFLAGS CFLAGS CXXFLAGS
 fi
 version="$("$binary" --version | cut -d' ' -f2)"
 name="ensue-$version-${triple:-$(uname -m)-linux}"
