@@ -6,7 +6,7 @@ import time
 
 import redis
 from cluster import binary, wait_until
-from ports import PEERS, Ports
+from ports import METRICS, PEERS, Ports
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -28,11 +28,15 @@ class Group:
     def data(self, number):
         return self.directory / f"data{number}"
 
+    def metrics_port(self, number):
+        return self.base + METRICS + number
+
     def start(self, number):
         ports = [self.base + PEERS + 8 * one for one in range(len(self.nodes))]
         nodes = [f"node {name} 127.0.0.1:{port} cores 1" for (name, _), port in zip(self.nodes, ports)]
         name, index = self.nodes[number]
         own = [f"self {name} {index}", f"port {self.base + number}", "bind 127.0.0.1", f"dir {self.data(number)}"]
+        own += [f"metrics-port {self.metrics_port(number)}"]
         lines = [f"partitions {PARTITIONS}", "loglevel notice", *nodes, *own, *self.directives, ""]
         config = self.directory / f"node{number}.conf"
         config.write_text("\n".join(lines))

@@ -154,6 +154,64 @@ def test_both_formats_have_the_same_figures_and_promtool_accepts_them(clean):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_other_datacenters_are_no_slaves_of_this_one(clean):
+    # Sentinel would promote what it finds there, and clients would read from it.
+    with clean.client(1) as client:
+        found = client.info("replication")
+    assert (found["role"], found["connected_slaves"]) == ("master", 0)
+    assert not [name for name in found if re.fullmatch(r"slave\d+", name)]
+
+
+def test_a_stock_exporter_shows_a_node_as_it_shows_a_redis(clean):
+    exporter = shutil.which("redis_exporter") or shutil.which("prometheus-redis-exporter")
+    if exporter is None:
+        pytest.skip("redis_exporter is not installed")
+    with clean.client(1) as client:
+        client.set("exported", "v")
+        client.get("exported")
+    own = clean.port + METRICS + 20
+    words = [exporter, "-redis.addr", f"redis://127.0.0.1:{clean.port}", "-web.listen-address", f"127.0.0.1:{own}"]
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def shown():
+        with contextlib.suppress(OSError):
+            text = get(own, "/metrics")[2]
+            return "redis_up 1" in text and text
+
+    try:
+        text = wait_until(shown, 30, "it shows the node")
+    finally:
+        process.kill()
+        process.wait()
+    figures = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert figures['redis_exporter_last_scrape_error{err=""}'] == "0"
+    assert figures['redis_db_keys{db="db0"}'] == "1" and figures["redis_connected_slaves"] == "0"
+    for name in ("redis_memory_used_bytes", "redis_commands_processed_total", "redis_uptime_in_seconds",
+                 'redis_commands_total{cmd="set"}', "redis_keyspace_hits_total", "redis_cpu_user_seconds_total"):
+        assert float(figures[name]) > 0, name
+
+
+def test_every_alert_fires_and_is_silent():
+    folder = ROOT / "examples/prometheus"
+    rules = set(re.findall(r"^ +- alert: (\w+)$", (folder / "alerts.yml").read_text(), re.M))
+    tests = (folder / "alerts-test.yml").read_text()
+    for rule in rules:
+        # Before and after what it is for.
+        assert len(re.findall(rf"alertname: {rule}, eval_time: \w+, exp_alerts: \[\] ", tests)) == 2, rule
+        assert len(re.findall(rf"alertname: {rule}\n +eval_time: \w+\n +exp_alerts:\n +- exp_labels", tests)) == 1, rule
+    assert len(rules) == tests.count("  - name: ")
+    # What is alerted on is documented.
+    documented = (ROOT / "docs/metrics.md").read_text()
+    for name in re.findall(r"\b(ensue_\w+)", "".join(re.findall(r"expr: .*", (folder / "alerts.yml").read_text()))):
+        assert f"`{name}`" in documented or f"`{name}{{" in documented, name
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is not installed")
+    words = [promtool, "test", "rules", folder / "alerts-test.yml"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_health_and_nonsense(clean):
     port = clean.port + METRICS
     assert get(port, "/healthz")[::2] == (200, "alive\n")

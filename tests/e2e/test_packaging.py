@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tarfile
 import textwrap
 import tomllib
 import urllib.error
@@ -84,7 +85,8 @@ def test_what_the_configuration_has_as_comments_is_valid(ports, tmp_path):
     known = {line.split()[2] for line in known.splitlines() if " notice    " in line} | {"node", "self"}
     text = (PACKAGING / "ensue.conf").read_text()
     text = directives.sub(lambda found: found[1] if found[1].split()[0] in known else found[0], text)
-    assert "\nself lisbon\n" in text and "\ntls-cluster      yes\n" in text
+    for line in ("self lisbon", "tls-cluster      yes", "replicas 1"):
+        assert f"\n{line}\n" in text
     ensue("secret", "lisbon", "oslo", "quito", "--out", tmp_path)
     ensue("certificates", "--cluster", "shop", "lisbon", "oslo", "quito", "--out", tmp_path)
     config = tmp_path / "ensue.conf"
@@ -123,6 +125,33 @@ def test_what_the_debian_package_takes_is_there():
     assert set(package["conf-files"]) <= set(targets)
     for script in (folder / package["maintainer-scripts"]).iterdir():
         subprocess.run(["sh", "-n", script], check=True, timeout=20)
+
+
+def test_a_release_is_the_same_whoever_packs_it_and_has_the_sums_of_its_files(tmp_path):
+    # Packed as it is: what differs would be the packing's doing.
+    binary_there = tmp_path / "ensue"
+    binary_there.write_text(f'#!/bin/sh\nexec {binary()} "$@"\n')
+    binary_there.chmod(0o755)
+    sums = []
+    for umask, name in ((0o022, "one"), (0o077, "two")):
+        words = [PACKAGING / "release.sh", "--binary", binary_there, "--archives-only", "--out", tmp_path / name]
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000", "TZ": "UTC" if name == "one" else "Japan"}
+        subprocess.run(words, check=True, capture_output=True, timeout=120, umask=umask, env=environment)
+        words = ["sha256sum", "-c", "SHA256SUMS"]
+        checked = subprocess.run(words, cwd=tmp_path / name, capture_output=True, timeout=60)
+        assert checked.returncode == 0, checked.stdout
+        sums.append((tmp_path / name / "SHA256SUMS").read_text())
+    assert sums[0] == sums[1]
+    packed = next((tmp_path / "one").glob("*.tar.gz"))
+    assert packed.name.startswith("ensue-0.1.0-")
+    assert [line.split()[1] for line in sums[0].splitlines()] == [packed.name, "ensue-chart-0.1.0.tgz"]
+    with tarfile.open(packed) as archive:
+        members = {member.name.split("/", 1)[-1]: member for member in archive.getmembers()}
+    for name in ("man/ensue-server.1", "completions/zsh", "docs/installing.md", "examples/prometheus/alerts.yml",
+                 "examples/grafana/ensue.json", "ensue.conf", "ensue.service", "LICENSE"):
+        assert members[name].mode == 0o644, name
+    assert members["ensue"].mode == 0o755
+    assert {(member.mtime, member.uid, member.gid) for member in members.values()} == {(1_700_000_000, 0, 0)}
 
 
 def test_the_manual_has_a_page_for_every_command(tmp_path):
@@ -268,6 +297,30 @@ def test_what_the_chart_configures_is_accepted(values, ports, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("replicas", "nodes", "away", "settled"), [(1, 2, 1, 0), (3, 3, 1, 15), (5, 7, 2, 15)],
+)
+def test_as_many_pods_may_be_away_as_replicas_can_do_without(replicas, nodes, away, settled, tmp_path):
+    (tmp_path / "values.yaml").write_text(
+        f"cluster: {{ replicas: {replicas}, datacenters: [{{ name: dc1, nodes: {nodes} }}] }}\n"
+        "clusterSecret: { content: a }\nauth: { password: a }\n"
+    )
+    rendered = render(tmp_path / "values.yaml")
+    assert f"\nreplicas {replicas}\n" in configuration(rendered)
+    assert f"\n  maxUnavailable: {away}\n" in rendered and f"\n  minReadySeconds: {settled}\n" in rendered
+    assert f"\n  replicas: {nodes}\n" in rendered
+    # Two pods on one machine would be two replicas that are lost together.
+    assert ("podAntiAffinity" in rendered) == (replicas > 1)
+    # Liveness never depends on other pods, or a lost majority would restart those that are left.
+    assert rendered.count("httpGet: { path: /healthz, port: metrics }") == 2
+    assert rendered.count("httpGet: { path: /readyz, port: metrics }") == 1
+
+
+def test_a_datacenter_may_have_other_replicas_than_the_cluster():
+    rendered = render(CHART / "ci/porto-values.yaml")
+    assert "\nreplicas 3 faro:1\n" in configuration(rendered)
+
+
+@pytest.mark.parametrize(
     ("values", "why"),
     [
         ("datacenter: lisbon", "lisbon is none of cluster.datacenters"),
@@ -279,6 +332,11 @@ def test_what_the_chart_configures_is_accepted(values, ports, tmp_path):
         ("cluster: { datacenters: [{ name: dc1, nodes: 2, hosts: [a] }] }\nclusterSecret: { content: a }\n"
          "auth: { password: a }", "2 nodes and 1 hosts"),
         ("datacentre: lisbon", "datacentre"),
+        ("cluster: { replicas: 2 }\nauth: { password: a }", "replicas"),
+        ("cluster: { replicas: 3, datacenters: [{ name: dc1, nodes: 2 }] }\nclusterSecret: { content: a }\n"
+         "auth: { password: a }", "dc1 has 2 nodes, too few for 3 replicas"),
+        ("cluster: { replicas: 3, datacenters: [{ name: dc1, nodes: 3 }] }\nclusterSecret: { content: a }\n"
+         "auth: { password: a }\npodDisruptionBudget: { maxUnavailable: 2 }", "without 1 pod(s), and not without 2"),
         ("terminationGracePeriodSeconds: 10\nauth: { password: a }", "terminationGracePeriodSeconds"),
     ],
 )

@@ -1,14 +1,16 @@
 """Partitions on three nodes: any node is killed and loses its directory, under load, and nothing acknowledged is lost."""
 
+import contextlib
 import shutil
 import signal
 import subprocess
 import time
+import urllib.request
 
 import pytest
 import redis
 from cluster import Crew, binary, wait_until
-from replicated import KEYS, Counter, Group, adds_up
+from replicated import KEYS, PARTITIONS, Counter, Group, adds_up
 
 # Three nodes of dc1, which keep each partition three times, and one of dc2.
 NODES = (("dc1", 0), ("dc1", 1), ("dc1", 2), ("dc2", 0))
@@ -74,6 +76,46 @@ def test_a_node_that_stops_hands_its_partitions_over(group):
     one.start(0)
     one.wait_until_all_serve(0)
     assert one.ask(0, "GET", "meanwhile") == "2"
+
+
+def test_a_missing_replica_is_on_the_page_of_who_leads(group):
+    one = group()
+
+    def figures(number):
+        with urllib.request.urlopen(f"http://127.0.0.1:{one.metrics_port(number)}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[:1] != "#")}
+
+    def sums(*numbers):
+        """Over these nodes, by role, and what the groups lack."""
+        pages = [figures(number) for number in numbers]
+        roles = {role: f'ensue_replica_partitions{{role="{role}"}}' for role in ("leader", "follower", "leaderless")}
+        found = {role: sum(page[name] for page in pages) for role, name in roles.items()}
+        for name in ("votes_missing", "fragile_partitions"):
+            found[name] = sum(page[f"ensue_replica_{name}"] for page in pages)
+        return found
+
+    def are(expected, *numbers):
+        # A node that starts is not asked at once.
+        with contextlib.suppress(OSError):
+            return sums(*numbers) == expected
+
+    whole = {"leader": PARTITIONS, "follower": 2 * PARTITIONS, "leaderless": 0, "votes_missing": 0}
+    whole |= {"fragile_partitions": 0}
+    wait_until(lambda: are(whole, 0, 1, 2), 30, "every group is whole")
+    one.end(2, signal.SIGKILL)
+    lacking = {"leader": PARTITIONS, "follower": PARTITIONS, "leaderless": 0}
+    lacking |= {"votes_missing": PARTITIONS, "fragile_partitions": PARTITIONS}
+    wait_until(lambda: are(lacking, 0, 1), 30, "what is missing is counted")
+    one.end(1, signal.SIGKILL)
+    wait_until(lambda: figures(0)['ensue_replica_partitions{role="leaderless"}'] == PARTITIONS, 30, "nobody leads")
+    with one.client(0) as client:
+        assert client.info("ensue")["ensue_replica_leaderless_partitions"] == PARTITIONS
+    one.start(1)
+    one.start(2)
+    wait_until(lambda: are(whole, 0, 1, 2), 60, "every group is whole again")
+    # A datacenter without replicas shows none of this.
+    assert not any("replica_partitions" in name or "replica_votes" in name for name in figures(3))
 
 
 def test_two_of_three_are_needed(group):

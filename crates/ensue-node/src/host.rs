@@ -9,6 +9,7 @@
 mod groups;
 
 use crate::node::{Node, UnknownProtocol};
+use crate::replicas::{ReplicaFigures, TOLD_EVERY_US};
 use crate::{AppendFsync, Errand, ErrandDone, Input, NodeConfig, Output, Trace};
 use bytes::Bytes;
 use ensue_replica::{Absent, Config, Move, Refusal, Replica, Tuning, on_message_to_nobody};
@@ -32,6 +33,8 @@ pub struct Host {
     own: CoreName,
     tick_us: u64,
     next_tick_us: u64,
+    /// When the figures of the replicas are told again.
+    figures_due_us: u64,
     linked: BTreeSet<CoreName>,
     outputs: VecDeque<Output>,
     stopping: Stopping,
@@ -146,10 +149,12 @@ impl Host {
             own,
             tick_us: options.tuning.tick_us,
             next_tick_us: now.monotonic_us + options.tuning.tick_us,
+            figures_due_us: now.monotonic_us,
             linked: BTreeSet::new(),
             outputs: VecDeque::new(),
             stopping: Stopping::Not,
         };
+        host.tell_figures();
         host.run(now);
         Ok(host)
     }
@@ -312,6 +317,10 @@ impl Host {
         // Time that was lost is not made up for: ticks that come at once would end every promise at once.
         self.next_tick_us = now.monotonic_us + self.tick_us;
         self.replicas.values_mut().for_each(|replica| replica.on_tick(now.monotonic_us));
+        if self.figures_due_us <= now.monotonic_us {
+            self.figures_due_us = now.monotonic_us + TOLD_EVERY_US;
+            self.tell_figures();
+        }
         match self.stopping {
             Stopping::HandsOver(until) if self.leads.is_empty() || until <= now.monotonic_us => {
                 self.stopping = Stopping::Closes(now.monotonic_us + CLOSE_US);
@@ -398,6 +407,7 @@ impl Host {
             }
             ensue_replica::Output::Dismissed => {
                 self.replicas.remove(&partition);
+                self.tell_figures();
                 self.outputs.push_back(Output::Trace(Trace::ReplicaDismissed { partition }));
             }
             ensue_replica::Output::Stopped(reason) => {
@@ -406,6 +416,20 @@ impl Host {
                 }
             }
         }
+    }
+
+    /// Tells the node what the replicas are to their groups, for whoever asks it for figures.
+    fn tell_figures(&mut self) {
+        if !self.seat.is_replicated {
+            return;
+        }
+        let topology = &self.seat.config.topology;
+        let mut figures = ReplicaFigures::default();
+        for (partition, replica) in &self.replicas {
+            let wanted = topology.replicas(topology.datacenter, *partition).len();
+            figures.add(replica.role(), replica.report().as_ref(), wanted);
+        }
+        self.node.on_replica_figures(figures);
     }
 
     /// Says what lives here to one core, or to all.

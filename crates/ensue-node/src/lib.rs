@@ -24,6 +24,7 @@ pub mod observation;
 pub mod output;
 mod partition;
 mod placement;
+mod replicas;
 pub mod restamp;
 mod router;
 mod session;

@@ -8,6 +8,7 @@ use crate::config::NodeConfig;
 use crate::gate::Gate;
 use crate::held::Holding;
 use crate::partition::{Partition, Protocols};
+use crate::replicas::ReplicaFigures;
 use crate::router;
 use crate::session::{BUSY_AFTER_MS, REPLICAS_LAG_MAX, REPLICAS_MIN, SessionOutput, Sessions};
 use crate::{Input, Output, Trace};
@@ -195,6 +196,11 @@ impl Node {
         topology.is_replicated(datacenter, partition)
             && placement.has_other_owner(datacenter, partition, peer.core)
             && Rule::HearOnlyTheOwner.holds()
+    }
+
+    /// What the replicas on this core are to their groups.
+    pub(crate) fn on_replica_figures(&mut self, figures: ReplicaFigures) {
+        self.sessions.on_replica_figures(figures);
     }
 
     /// The core that owns a replicated partition of this datacenter, if somebody is known to.

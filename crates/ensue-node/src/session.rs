@@ -55,6 +55,7 @@ use crate::links::LinkReport;
 use crate::memory::MemoryReport;
 use crate::observation::Scope;
 use crate::placement::Placement;
+use crate::replicas::ReplicaFigures;
 use crate::statistics::Statistics;
 use crate::{Dropped, NodeConfig, Trace};
 use admin::cluster_query::{ClusterQuery, Purpose};
@@ -373,6 +374,11 @@ impl Sessions {
         self.core.cpu = report;
     }
 
+    /// What the replicas on this core are to their groups.
+    pub(crate) fn on_replica_figures(&mut self, figures: ReplicaFigures) {
+        self.core.replicas = Some(figures);
+    }
+
     /// An input has done all that it does.
     pub(crate) fn on_quiet(&mut self) {
         self.core.on_quiet();
@@ -501,6 +507,7 @@ impl Sessions {
                 metrics.extend(self.deliveries.metrics());
                 metrics.extend(self.core.memory.metrics());
                 metrics.extend(self.core.cpu.metrics());
+                metrics.extend(self.core.replicas.iter().flat_map(ReplicaFigures::metrics));
                 let audited = Some(self.core.audit_lost as i64).filter(|_| self.core.config.audits);
                 metrics.extend(audited.map(|lost| ("audit_lost".to_owned(), lost)));
                 let refusals = self.core.access.metrics();

@@ -42,4 +42,4 @@ mod writer;
 
 pub use config::{Config, Tuning, plan};
 pub use moving::{MemberReport, Move, Refusal, Report};
-pub use replica::{Absent, Output, Replica, on_message_to_nobody};
+pub use replica::{Absent, Output, Replica, Role, on_message_to_nobody};

@@ -4,6 +4,8 @@
 //! carried out when it is committed, everything else when it is written. Only the leader has the partition, and only
 //! from when everything of earlier leaders is carried out.
 
+mod role;
+
 use crate::codec::{Fields, Malformed};
 use crate::config::{Config, mix, node_of};
 use crate::contents::Contents;
@@ -132,19 +134,6 @@ impl Member {
 
     pub(crate) fn has_partition(&self) -> bool {
         self.leading.as_ref().is_some_and(|leading| leading.has_partition())
-    }
-
-    pub(crate) fn describe(&self) -> &'static str {
-        match (&self.leading, &self.fetching) {
-            (_, None) if members::is_joint(&self.raw) => "changes the members",
-            (Some(leading), _) if leading.has_partition() => "leads",
-            (Some(_), _) => "takes the lead",
-            (None, Some(_)) => "is sent the directory",
-            (None, None) if !self.trust.is_whole() => "may lack what it had before its power failed",
-            (None, None) if self.raw.raft.leader_id == 0 => "knows of no leader",
-            (None, None) if !self.has_vote() => "follows, without a vote",
-            (None, None) => "follows",
-        }
     }
 
     fn last(&self) -> Last {

@@ -63,6 +63,32 @@ pub struct Report {
     pub members: Vec<MemberReport>,
 }
 
+impl Report {
+    /// How many members with a vote are heard, and how many there are.
+    fn votes(&self) -> (usize, usize) {
+        let voters = self.members.iter().filter(|member| member.votes);
+        (voters.clone().filter(|member| member.is_heard).count(), voters.count())
+    }
+
+    /// How many of the replicas that a group is meant to have neither vote nor are heard. One that moves is there twice
+    /// for a moment.
+    pub fn votes_missing(&self, wanted: usize) -> usize {
+        wanted.saturating_sub(self.votes().0)
+    }
+
+    /// Whether the group has no majority any more if one more of those with a vote is lost.
+    pub fn is_fragile(&self) -> bool {
+        let (heard, voters) = self.votes();
+        heard <= voters / 2 + 1
+    }
+
+    /// How many entries the member lacks that is furthest behind of those that are heard.
+    pub fn lag_entries(&self) -> u64 {
+        let heard = self.members.iter().filter(|member| member.is_heard);
+        heard.map(|member| self.committed.saturating_sub(member.has)).max().unwrap_or(0)
+    }
+}
+
 /// What a leader is asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Moving {

@@ -55,6 +55,24 @@ impl Outputs {
     }
 }
 
+/// What a replica is to its group, as it knows itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// It reads its journal, or waits for the others to begin the group with it.
+    Starting,
+    /// The partition lives with it.
+    Leader,
+    /// It has a vote and follows a leader.
+    Follower,
+    /// It is sent what it lacks, or has no vote.
+    Learner,
+    /// Its power failed, and it has not been made whole yet.
+    Recovering,
+    /// It knows of no leader, or has not taken the lead yet.
+    Leaderless,
+    Stopped,
+}
+
 #[derive(Debug)]
 enum Stage {
     /// It reads its journal.
@@ -228,6 +246,15 @@ impl Replica {
     /// Whether nothing more comes of it.
     pub fn is_stopped(&self) -> bool {
         matches!(self.stage, Stage::Stopped)
+    }
+
+    /// What it is to its group.
+    pub fn role(&self) -> Role {
+        match &self.stage {
+            Stage::Starting(_) | Stage::Beginning(_) => Role::Starting,
+            Stage::Member(member) => member.role(),
+            Stage::Stopped => Role::Stopped,
+        }
     }
 
     /// In words, for operators: what the replica does.

@@ -61,6 +61,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "ensue-types",
             "ensue-resp",
+            "ensue-acl",
             "ensue-wire",
             "ensue-protocol",
             "ensue-store",

@@ -21,6 +21,7 @@ use crate::links::LinkReport;
 use crate::memory::Memory;
 use crate::observation::Observation;
 use crate::placement::Placement;
+use crate::replicas::ReplicaFigures;
 use crate::statistics::{self, Rate, Statistics};
 use crate::{NodeConfig, Trace};
 use bytes::Bytes;
@@ -94,6 +95,8 @@ pub(super) struct CoreState {
     /// Every partition of the datacenter runs a script for long: what commands are refused with.
     busy: Option<&'static str>,
     pub(super) cpu: CpuReport,
+    /// Of a core of a datacenter whose partitions have replicas.
+    pub(super) replicas: Option<ReplicaFigures>,
     /// The node is shutting down: no further command is begun.
     stopping: bool,
 }
@@ -288,6 +291,7 @@ impl CoreState {
             is_short_of_memory: false,
             busy: None,
             cpu: CpuReport::default(),
+            replicas: None,
             stopping: false,
         }
     }

@@ -137,6 +137,21 @@ pub(super) const PLAIN: &[Row] = &[
         "Commands sent to the home of their keys, unanswered",
     ),
     gauge("home_requests_executing", "home_requests_executing", "Commands of other datacenters at work here"),
+    gauge(
+        "replica_votes_missing",
+        "replica_votes_missing",
+        "Replicas that partitions led by this node lack: silent, or without a vote yet",
+    ),
+    gauge(
+        "replica_fragile_partitions",
+        "replica_fragile_partitions",
+        "Partitions led by this node that would stop if one more of their replicas were lost",
+    ),
+    gauge(
+        "replica_lag_entries_max",
+        "replica_lag_entries",
+        "Entries that the replica lacks that is furthest behind, of partitions led by this node",
+    ),
     gauge("silent_peers", "silent_partitions", "Cores and partitions that did not answer for this page"),
 ];
 
@@ -266,6 +281,13 @@ pub(super) const OF_PEERS: &[Row] = &[
         "The same, for which the end of its stream is agreed",
     ),
 ];
+
+/// Replicas of this node, by what they are to their groups, with the label `role`.
+pub(super) const OF_ROLES: &[Row] =
+    &[gauge("replica_{}_partitions", "replica_partitions", "Replicas on this node, by their role")];
+
+pub(super) const ROLES: [&str; 7] =
+    ["leader", "follower", "learner", "recovering", "leaderless", "starting", "stopped"];
 
 /// Figures of each keyspace that has them, with the label `keyspace`.
 pub(super) const OF_KEYSPACES: &[Row] = &[

@@ -6,7 +6,7 @@
 
 use super::buckets::{COMMAND_POWERS, DELAY_POWERS, Powers, buckets};
 use super::commands::{self, Group};
-use super::families::{Kind, LABELLED, Labelled, OF_KEYSPACES, OF_PEERS, PLAIN, Row, Shown};
+use super::families::{Kind, LABELLED, Labelled, OF_KEYSPACES, OF_PEERS, OF_ROLES, PLAIN, ROLES, Row, Shown};
 use ensue_node::{Observation, ObservedLink};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -82,6 +82,8 @@ impl Collector for Page {
         let keyspaces: Vec<String> = (0..self.title.keyspaces).map(|number| number.to_string()).collect();
         OF_KEYSPACES.iter().try_for_each(|row| self.of_each(encoder, row, ("keyspace", &keyspaces)))?;
         OF_PEERS.iter().try_for_each(|row| self.of_each(encoder, row, ("peer", &self.title.peers)))?;
+        let roles = ROLES.map(str::to_owned);
+        OF_ROLES.iter().try_for_each(|row| self.of_each(encoder, row, ("role", &roles)))?;
         self.links(encoder)?;
         self.delays(encoder)?;
         self.errors(encoder)?;

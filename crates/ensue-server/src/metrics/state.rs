@@ -5,7 +5,7 @@
 
 use super::buckets::{DELAY_POWERS, buckets};
 use super::commands;
-use super::families::{Kind, LABELLED, Labelled, OF_KEYSPACES, OF_PEERS, PLAIN, Row, Shown};
+use super::families::{Kind, LABELLED, Labelled, OF_KEYSPACES, OF_PEERS, OF_ROLES, PLAIN, ROLES, Row, Shown};
 use super::page::Title;
 use ensue_node::{Observation, ObservedLink};
 use serde_json::{Map, Value, json};
@@ -38,7 +38,20 @@ pub(super) fn state(title: &Title, observation: &Observation, observed_s: f64, d
     for labelled in LABELLED {
         state[full_name(labelled.name, labelled.shown, labelled.kind)] = of_labels(observation, labelled);
     }
+    let roles = roles(observation);
+    if !roles.is_empty() {
+        state["replica_partitions"] = roles.into();
+    }
     state
+}
+
+/// Replicas by role, where partitions have replicas.
+fn roles(observation: &Observation) -> Map<String, Value> {
+    let of_role = |role: &str| {
+        let mut figures = figures(observation, OF_ROLES, role).into_iter();
+        Some((role.to_owned(), figures.next()?.1))
+    };
+    ROLES.into_iter().filter_map(of_role).collect()
 }
 
 /// As `/metrics` has it, without `ensue_`.

@@ -71,7 +71,20 @@ ensue/datacenter: {{ .Values.datacenter }}
 {{- if not $own -}}
 {{- fail (printf "datacenter: %s is none of cluster.datacenters (%s)" .Values.datacenter (join ", " $names)) -}}
 {{- end -}}
-{{- toJson (dict "name" $own.name "nodes" (int ($own.nodes | default 1)) "cores" (int ($own.cores | default 1)) "port" (int ($own.port | default 16379))) -}}
+{{- toJson (dict "name" $own.name "nodes" (int ($own.nodes | default 1)) "cores" (int ($own.cores | default 1)) "port" (int ($own.port | default 16379)) "replicas" (int ($own.replicas | default .Values.cluster.replicas))) -}}
+{{- end -}}
+
+{{/* The line `replicas`: that of the cluster, and of datacenters that have others. */}}
+{{- define "ensue.replicas" -}}
+replicas {{ .Values.cluster.replicas }}
+{{- range .Values.cluster.datacenters -}}
+{{- if and .replicas (ne (int .replicas) (int $.Values.cluster.replicas)) }} {{ .name }}:{{ .replicas }}{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* How many pods the replicas of a partition can do without. */}}
+{{- define "ensue.spare" -}}
+{{- div (sub (include "ensue.own" . | fromJson).replicas 1) 2 -}}
 {{- end -}}
 
 {{/* The `node` lines of all datacenters. */}}
@@ -110,6 +123,17 @@ node {{ $datacenter.name }} {{ $name }}:{{ $datacenter.port | default 16379 }} c
 {{- $certificates := and .Values.tls.enabled .Values.tls.cluster -}}
 {{- if and $hasPeers (not (include "ensue.hasClusterSecret" .)) (not $certificates) -}}
 {{- fail "several nodes need clusterSecret (existingSecret or content), or tls.enabled with tls.cluster: without them no link comes up" -}}
+{{- end -}}
+{{- range .Values.cluster.datacenters -}}
+{{- $replicas := int (.replicas | default $.Values.cluster.replicas) -}}
+{{- if lt (int (.nodes | default 1)) $replicas -}}
+{{- fail (printf "cluster.datacenters: %s has %d nodes, too few for %d replicas" .name (int (.nodes | default 1)) $replicas) -}}
+{{- end -}}
+{{- end -}}
+{{- $spare := int (include "ensue.spare" .) -}}
+{{- $away := .Values.podDisruptionBudget.maxUnavailable -}}
+{{- if and .Values.podDisruptionBudget.enabled (gt $spare 0) (not (kindIs "string" $away)) (gt (int $away) $spare) -}}
+{{- fail (printf "podDisruptionBudget.maxUnavailable: replicas can do without %d pod(s), and not without %d" $spare (int $away)) -}}
 {{- end -}}
 {{- if and .Values.auth.enabled (not .Values.auth.existingSecret) (not .Values.auth.password) -}}
 {{- fail "auth.enabled needs auth.existingSecret or auth.password; auth.enabled=false serves everybody who reaches the port" -}}

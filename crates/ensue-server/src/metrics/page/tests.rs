@@ -39,6 +39,9 @@ fn figures_have_their_units_their_kinds_and_their_labels() {
             ("ahead_dc3_ms_max", -40),
             ("conflicts_1", 7),
             ("rejoin", 2),
+            ("replica_leader_partitions", 3),
+            ("replica_stopped_partitions", 0),
+            ("replica_votes_missing", 1),
             ("errorstat_WRONGTYPE", 5),
             ("errorstat_A\"B", 1),
             ("cpu_user_us", 2_000_000),
@@ -65,6 +68,9 @@ fn figures_have_their_units_their_kinds_and_their_labels() {
             "ensue_error_replies_total{error=\"WRONGTYPE\"} 5",
             "ensue_error_replies_total{error=\"A\\\"B\"} 1",
             "ensue_cpu_seconds_total{mode=\"user\"} 2.0",
+            "ensue_replica_partitions{role=\"leader\"} 3",
+            "ensue_replica_partitions{role=\"stopped\"} 0",
+            "ensue_replica_votes_missing 1",
             "ensue_link_up{peer=\"dc2\"} 1",
             "ensue_link_up{peer=\"dc3\"} 0",
             "ensue_links{peer=\"dc3\",state=\"down\"} 2",
@@ -74,6 +80,7 @@ fn figures_have_their_units_their_kinds_and_their_labels() {
     );
     // What nobody has told is not shown as nothing.
     assert!(!page.contains("ensue_discarded_writes"), "{page}");
+    assert!(!page.contains("role=\"follower\""), "{page}");
     assert!(!page.contains("peer=\"dc3\"} 0.25"), "{page}");
 }
 
@@ -144,7 +151,7 @@ fn delays_are_a_histogram_of_each_peer() {
 
 #[test]
 fn no_name_stands_in_the_tables_twice() {
-    let plain = PLAIN.iter().chain(OF_PEERS).chain(OF_KEYSPACES);
+    let plain = PLAIN.iter().chain(OF_PEERS).chain(OF_KEYSPACES).chain(OF_ROLES);
     let names: Vec<_> = plain.clone().map(|row| (row.name, row.shown)).collect();
     let sources: BTreeSet<_> = plain.map(|row| row.from).collect();
     assert_eq!(sources.len(), names.len());
