@@ -32,13 +32,15 @@ use random::Random;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const PRELUDE: &str = include_str!("engine/prelude.luau");
 /// What scripts are called in errors.
 const CHUNK: &str = "@user_script";
-/// More than this is given back after a run instead of being collected bit by bit.
+/// More than this is given back after a run instead of in the next one.
 const GARBAGE_BYTES_MAX: usize = 32 << 20;
+/// A collection looks at all that there is: it is worth it for so much at least.
+const COLLECTED_AT_LEAST: usize = 1 << 20;
 
 /// See the module.
 pub struct Engine {
@@ -58,6 +60,38 @@ pub struct Engine {
     set_call: mlua::Function,
     compiled: BTreeMap<Sha1, mlua::Function>,
     under_way: Option<UnderWay>,
+}
+
+/// When the interpreter's garbage is collected next.
+struct Garbage {
+    due_bytes: AtomicUsize,
+    bytes_max: usize,
+}
+
+impl Garbage {
+    fn new(used: usize, bytes_max: usize) -> Garbage {
+        let garbage = Garbage { due_bytes: AtomicUsize::new(0), bytes_max };
+        garbage.note_left(used);
+        garbage
+    }
+
+    fn is_due(&self, used: usize) -> bool {
+        used >= self.due_bytes.load(Ordering::Relaxed)
+    }
+
+    /// So much is left: the next collection comes when as much again is there, or half of what there is room for.
+    fn note_left(&self, used: usize) {
+        let room = self.bytes_max.saturating_sub(used);
+        let more = used.min(room / 2).max(COLLECTED_AT_LEAST);
+        self.due_bytes.store(used + more, Ordering::Relaxed);
+    }
+}
+
+/// Collects all garbage, and leaves the collector stopped.
+fn collect(lua: &Lua) {
+    // A collection that fails leaves garbage, which the next one finds.
+    let _ = lua.gc_collect();
+    lua.gc_stop();
 }
 
 /// A run that has begun and not ended.
@@ -94,9 +128,16 @@ impl Engine {
         globals.set_readonly(true);
         globals.set_safeenv(true);
         lua.set_memory_limit(memory_bytes_max)?;
-        let watched = budget.clone();
+        // By itself the collector would run at the pace of a clock, and how much a script allocates would depend on it.
+        lua.gc_stop();
+        let (watched, garbage) = (budget.clone(), Garbage::new(lua.used_memory(), memory_bytes_max));
         lua.set_interrupt(move |lua| {
             watched.on_interrupt(lua.used_memory())?;
+            if garbage.is_due(lua.used_memory()) {
+                collect(lua);
+                watched.on_collected(lua.used_memory())?;
+                garbage.note_left(lua.used_memory());
+            }
             Ok(if watched.is_to_pause() { VmState::Yield } else { VmState::Continue })
         });
         let (compiled, under_way) = (BTreeMap::new(), None);
@@ -280,8 +321,7 @@ impl Engine {
         // What is done beside scripts is bounded by itself.
         self.budget.begin(Steps::unbroken(u64::MAX), 0);
         if self.lua.used_memory() > GARBAGE_BYTES_MAX {
-            // A collection that fails leaves garbage, which the next one finds.
-            let _ = self.lua.gc_collect();
+            collect(&self.lua);
         }
     }
 

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 const BYTES_PER_STEP: u64 = 64;
 /// Bytes that may be allocated for the price of one step.
 const ALLOCATED_PER_STEP: u64 = 256;
+/// Bytes of what lives that a collection goes through in about the time of one step.
+const COLLECTED_PER_STEP: u64 = 1_024;
 
 /// See the module. It is shared with closures of the interpreter; only one thread ever uses it at a time.
 #[derive(Debug, Default)]
@@ -123,6 +125,12 @@ impl Budget {
     pub fn on_interrupt(&self, memory: usize) -> mlua::Result<()> {
         let before = self.memory.swap(memory, Ordering::Relaxed);
         self.spend(1 + memory.saturating_sub(before) as u64 / ALLOCATED_PER_STEP)
+    }
+
+    /// All garbage was collected, which went through what is left.
+    pub fn on_collected(&self, memory: usize) -> mlua::Result<()> {
+        self.memory.store(memory, Ordering::Relaxed);
+        self.spend(memory as u64 / COLLECTED_PER_STEP)
     }
 
     /// Stops the run for good; the first reason stays.

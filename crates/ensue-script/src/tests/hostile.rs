@@ -1,7 +1,7 @@
 //! Scripts that want to hang, to crash, to grow or to escape.
 
 use super::{Store, answer, limits, run, run_on};
-use crate::{Limits, Outcome, Scripts};
+use crate::{Call, Called, Calls, Limits, Outcome, Scripts};
 use ensue_types::Reply;
 
 fn is_stopped(text: &str) -> bool {
@@ -159,4 +159,24 @@ fn the_same_script_takes_the_same_steps_everywhere() {
     let steps = run(text).steps;
     assert!(steps > 1000);
     assert!((0..5).all(|_| run(text).steps == steps));
+}
+
+/// The interpreter's own collector would go by a clock.
+#[test]
+fn garbage_is_collected_at_the_same_places_however_long_calls_take() {
+    struct Slow(u64);
+    impl Calls for Slow {
+        fn call(&mut self, _call: Call) -> Called {
+            std::thread::sleep(std::time::Duration::from_millis(self.0));
+            Called::Answered(Reply::Integer(1), 1)
+        }
+    }
+    let text = "local kept = {}\n\
+                for i = 1, 30000 do\n\
+                  kept[i % 900] = string.rep('x', 500) .. i\n\
+                  if i % 1500 == 0 then redis.call('GET', 'key') end\n\
+                end\n\
+                return 1";
+    let steps = |ms| run_on(&mut Scripts::new(limits()), text, &mut Slow(ms)).steps;
+    assert_eq!([steps(0), steps(4), steps(1)], [steps(0); 3]);
 }
