@@ -157,13 +157,12 @@ fn a_copy_that_breaks_off_leaves_nothing_behind() {
     }
 }
 
-/// What waits for the disk is in memory.
 /// A donor that has lost its directory meanwhile has other streams, and would be taken for the one that was asked.
 #[test]
 fn a_copy_does_not_go_on_with_another_directory_of_its_donor() {
     let (mut world, copy) = taking();
     world.message(ELSEWHERE, copied(copy, 0, false, vec![image(4)]));
-    let another = Introduction { directory: DirectoryId(0x77), ..trimmed() };
+    let another = Introduction { directory: DirectoryId(0x88), ..trimmed() };
     introduce(&mut world, another.clone());
     let anew = sent(&mut world).into_iter().find_map(asked_for).expect("it asks for a copy of that one");
     assert_ne!(anew, copy);
@@ -177,6 +176,7 @@ fn a_copy_does_not_go_on_with_another_directory_of_its_donor() {
     assert_eq!(world.partition.peers.identity.known(OTHER), another.directory);
 }
 
+/// What waits for the disk is in memory.
 #[test]
 fn a_part_is_not_asked_for_before_the_disk_has_kept_up() {
     let (mut world, copy) = taking();
