@@ -16,6 +16,7 @@ end. The process ends with 0 if all runs were good.
 import argparse
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -36,16 +37,20 @@ DOWNLOAD_S = 60
 FAULTS = ("machine", "cut", "application")
 # A machine that is cut off comes back after so long, with all it knew.
 CUT_S = 2.0
-# Reads keys of all partitions, which answer with an error as long as they read their log.
-PROBE = """
-import socket
+# Asks the store, from its namespace; the answers are lines. Keys of a partition that reads its log answer with an error.
+ASK = """
+import socket, sys
 store = socket.create_connection(("10.77.2.9", 6379), 1)
-store.sendall(b"".join(b"HLEN trods:%d\\r\\n" % number for number in range(200)))
+store.settimeout(5)
+store.sendall("".join(f"{command}\\r\\n" for command in sys.argv[1:]).encode())
 text = b""
-while text.count(b"\\n") < 200:
-    text += store.recv(65536) or exit(1)
+while text.count(b"\\n") < len(sys.argv) - 1:
+    text += store.recv(65536) or sys.exit(1)
 print(text.decode())
 """
+
+# Of the stages of one process.
+NUMBERS = itertools.count(1)
 
 
 def missing():
@@ -59,7 +64,7 @@ def missing():
         return f"not installed: {', '.join(absent)}"
     if not installed_servers():
         return "not installed: lighttpd or nginx"
-    name = f"ensue-{os.getpid()}-probe"
+    name = f"ensue-{os.getpid()}-0-probe"
     done = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True)
     if done.returncode:
         return f"no namespaces: {done.stderr.strip()}"
@@ -84,7 +89,7 @@ class Net:
     """Namespaces of this process, each with one link to a switch of the balancer or, the client, to the balancer."""
 
     def __init__(self):
-        self.prefix = f"ensue-{os.getpid()}-"
+        self.prefix = f"ensue-{os.getpid()}-{next(NUMBERS)}-"
         self.names = []
         remove_orphans()
 
@@ -126,7 +131,7 @@ def remove_orphans():
     for line in run("ip", "netns", "list").splitlines():
         name = line.split()[0] if line.split() else ""
         parts = name.split("-")
-        is_ours = len(parts) == 3 and parts[0] == "ensue" and parts[1].isdigit()
+        is_ours = len(parts) == 4 and parts[0] == "ensue" and parts[1].isdigit()
         if is_ours and not pathlib.Path(f"/proc/{parts[1]}").exists():
             subprocess.run(["ip", "netns", "del", name], capture_output=True)
 
@@ -213,8 +218,15 @@ class Stage:
         directory.mkdir()
         words = ["server", "--port", "6379", "--bind", "10.77.2.9", "--protected-mode", "no", "--dir", directory]
         self.processes["store"] = self.net.spawn("store", self.options.ensue, *words, log=self.log)
-        probe = [sys.executable, "-c", PROBE]
-        self.wait("the store", lambda: "-" not in self.net.inside("store", *probe))
+        self.wait("the store", lambda: "-" not in self.ask(*(f"HLEN {number}" for number in range(200))))
+
+    def ask(self, *commands):
+        """The answers of the store, as text."""
+        return self.net.inside("store", sys.executable, "-c", ASK, *commands)
+
+    def records(self):
+        """How many connections have records in the store."""
+        return int(self.ask("DBSIZE").strip().removeprefix(":"))
 
     def start_application(self, name):
         folder = self.work / name
@@ -277,10 +289,12 @@ class Stage:
     def wait_for_answer(self):
         """Every server serves."""
         if self.options.mode != "none":
-            serving = lambda: all(self.is_serving(name) for name in self.servers)  # noqa: E731
-            self.wait("the servers", serving)
+            self.wait("the servers", self.all_serve)
         fetch = ["curl", "-s", "-f", "-o", "/dev/null", "--max-time", "2", f"http://{SERVICE}/small"]
         self.wait("an answer", lambda: self.net.inside("client", *fetch) == "")
+
+    def all_serve(self):
+        return all(self.is_serving(name) for name in self.servers)
 
     def is_serving(self, name):
         """What the balancer last said of a server."""
@@ -325,7 +339,7 @@ class Stage:
             self.start_application(name)
             self.start_gateway(name)
         if self.options.mode != "none":
-            self.wait(f"{name} again", lambda: all(self.is_serving(name) for name in self.servers))
+            self.wait(f"{name} again", self.all_serve)
 
     # Downloads
 
