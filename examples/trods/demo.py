@@ -274,6 +274,7 @@ class Stage:
         words = ["gateway", "balance", "--service", f"{SERVICE}:{PORT}"]
         words += [word for name in self.servers for word in ("--server", f"{self.address(name)}:7700")]
         words += ["--suspect-after-ms", self.options.suspect_after_ms]
+        words += ["--no-reminders"] if self.options.no_reminders else []
         log = (self.work / "balance.log").open("ab", buffering=0)
         self.processes["balance"] = self.net.spawn("balance", self.options.gateway, *words, log=log)
 
@@ -424,6 +425,7 @@ def parse(words=None):
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1, help="draws the parts at which servers are harmed")
     parser.add_argument("--suspect-after-ms", type=int, default=100)
+    parser.add_argument("--no-reminders", action="store_true", help="the balancer remembers nothing, as in the paper")
     parser.add_argument("--json", action="store_true", help="one line of JSON a run")
     parser.add_argument("--keep", action="store_true", help="keep the logs")
     options = parser.parse_args(words)

@@ -2,15 +2,17 @@
 //! marks each with the server that it is for; a routing table for each mark leads there. Packets of servers go to their
 //! clients without it.
 //!
-//! Which server it is follows from the client's end and from who is believed to live; no connection is remembered.
+//! Which server it is follows from the client's end and from who is believed to live. When a server is suspected, the
+//! last packet of each of its clients is repeated to the client's next server, if that is asked for.
 
 use crate::Clock;
 use crate::health::read_answer;
+use crate::inject::Injector;
 use crate::limits::{HEARTBEAT_BYTES_MAX, SERVERS_MAX};
 use crate::queue::{Packets, Waiting};
 use crate::rules::{Installed, Rule, run};
 use ensue_trods::Verdict;
-use ensue_trods::balance::{Balancer, HEARTBEAT_US, Monitor};
+use ensue_trods::balance::{Balancer, HEARTBEAT_US, Monitor, Reminders};
 use ensue_trods::packet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -21,6 +23,8 @@ use std::time::Duration;
 /// The mark and the routing table of the first server.
 const FIRST_MARK: u32 = 0x7d00_0100;
 const FIRST_TABLE: u32 = 32_000;
+/// Every second.
+const BEATS_A_TICK: u64 = 40;
 
 /// A server of the service.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +48,8 @@ pub struct Settings {
     pub queue: u16,
     /// A server that is silent for so long is suspected.
     pub suspect_after: Duration,
+    /// Whether clients of a suspected server are reminded of.
+    pub remind: bool,
 }
 
 /// A balancer at work. Its rules and routes are removed when this is dropped; its threads end with the process.
@@ -60,6 +66,9 @@ struct State {
     monitor: Monitor,
     balancer: Balancer,
     live: Vec<bool>,
+    reminders: Option<Reminders>,
+    /// One for each server, with its mark.
+    injectors: Vec<Injector>,
 }
 
 impl Balance {
@@ -76,12 +85,15 @@ impl Balance {
         let suspect_us = u64::try_from(settings.suspect_after.as_micros()).unwrap_or(u64::MAX);
         let mut balancer = Balancer::new(count, 0);
         (0..count).for_each(|host| balancer.set(host, false));
+        let injectors = (0..count).map(|host| Injector::open(FIRST_MARK + number(host)));
         let state = Arc::new(Mutex::new(State {
             clock: Clock::start(),
             servers: settings.servers.clone(),
             monitor: Monitor::new(count, suspect_us),
             balancer,
             live: vec![false; count],
+            reminders: settings.remind.then(Reminders::default),
+            injectors: injectors.collect::<io::Result<_>>()?,
         }));
         let routes = Routes::install(&settings.servers)?;
         let socket = Arc::new(UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?);
@@ -115,8 +127,8 @@ fn serve(state: &Mutex<State>, mut packets: Packets) {
 }
 
 fn route(state: &Mutex<State>, packet: Waiting, packets: &mut Packets) -> io::Result<()> {
-    let client = packet::ends(packet.bytes()).map(|(client, _)| client);
-    match client.and_then(|client| locked(state).balancer.pick(client)) {
+    let host = locked(state).pick(packet.bytes());
+    match host {
         Some(host) => packets.route(packet, FIRST_MARK + number(host)),
         None => packets.decide(packet, Verdict::Drop),
     }
@@ -135,6 +147,9 @@ fn ask(state: &Mutex<State>, socket: &UdpSocket) {
             let _ = socket.send_to(beat.to_string().as_bytes(), server.heartbeat);
         }
         locked(state).judge();
+        if beat % BEATS_A_TICK == 0 {
+            locked(state).tick();
+        }
         thread::sleep(Duration::from_micros(HEARTBEAT_US));
     }
 }
@@ -154,6 +169,22 @@ fn hear(state: &Mutex<State>, socket: &UdpSocket) {
 }
 
 impl State {
+    /// The server that a packet of a client goes to.
+    fn pick(&mut self, bytes: &[u8]) -> Option<usize> {
+        let (client, _) = packet::ends(bytes)?;
+        let host = self.balancer.pick(client)?;
+        if let Some(reminders) = &mut self.reminders {
+            reminders.on_packet(self.clock.now(), host, bytes);
+        }
+        Some(host)
+    }
+
+    fn tick(&mut self) {
+        if let Some(reminders) = &mut self.reminders {
+            reminders.on_tick(self.clock.now());
+        }
+    }
+
     fn judge(&mut self) {
         let now = self.clock.now();
         for host in 0..self.servers.len() {
@@ -163,7 +194,21 @@ impl State {
                 self.balancer.set(host, live);
                 let word = if live { "serves" } else { "is suspected" };
                 println!("server {} ({}) {word}", host + 1, self.servers[host].address);
+                if !live {
+                    self.remind(host);
+                }
             }
+        }
+    }
+
+    fn remind(&mut self, suspected: usize) {
+        let now = self.clock.now();
+        let Some(reminders) = &mut self.reminders else { return };
+        for (client, bytes) in reminders.on_suspicion(suspected) {
+            let Some(host) = self.balancer.pick(client) else { continue };
+            reminders.on_packet(now, host, &bytes);
+            // If it is lost, the client repeats its request some time later.
+            let _ = self.injectors[host].send(&bytes);
         }
     }
 }

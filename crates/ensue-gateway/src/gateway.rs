@@ -161,7 +161,7 @@ impl Core {
             clock: Clock::start(),
             trods: settings.trods.clone().map(Trods::new),
             store: Store::Nowhere,
-            injector: Injector::open()?,
+            injector: Injector::open(PASSED_MARK)?,
             health,
             packets: 0,
             injected: 0,

@@ -1,4 +1,4 @@
-//! Packets of the gateway's own: a raw socket takes them whole, and its mark says that they need no second decision.
+//! Packets of the gateway's own: a raw socket takes them whole, and its mark says where they go without being queued.
 
 use ensue_trods::packet;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -16,10 +16,11 @@ pub struct Injector {
 }
 
 impl Injector {
-    pub fn open() -> io::Result<Self> {
+    /// A socket whose packets have this mark.
+    pub fn open(mark: u32) -> io::Result<Self> {
         let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(PROTOCOL_RAW)))?;
         socket.set_header_included_v4(true)?;
-        socket.set_mark(PASSED_MARK)?;
+        socket.set_mark(mark)?;
         Ok(Self { socket })
     }
 

@@ -38,3 +38,8 @@ pub const STAMP_STEPS_MAX: u32 = 60;
 pub const OBJECTS_MAX: usize = 1 << 16;
 /// A SYN that lies no further than so many bytes before what a client sent is an old copy of the connection's own.
 pub const OLD_SYN_BYTES_MAX: i32 = 1 << 20;
+/// Clients whose last packet a balancer remembers.
+pub const REMINDERS_MAX: usize = 65_536;
+/// How long a silent client is remembered by a balancer, in microseconds: the longest wait of Linux between two
+/// repetitions.
+pub const REMINDER_US_MAX: u64 = 120 * 1_000_000;

@@ -73,6 +73,9 @@ pub(crate) struct BalanceArgs {
     /// A server that is silent for so many milliseconds is suspected; it is asked every 25
     #[arg(long, value_name = "MS", default_value_t = 100)]
     suspect_after_ms: u64,
+    /// Remember no packet: a new server hears of a connection when the client repeats its request, as in the paper
+    #[arg(long)]
+    no_reminders: bool,
 }
 
 pub(super) fn run_trods(args: &TrodsArgs) -> anyhow::Result<ExitCode> {
@@ -101,6 +104,7 @@ pub(super) fn run_balance(args: &BalanceArgs) -> anyhow::Result<ExitCode> {
         servers: args.servers.iter().map(server).collect(),
         queue: args.queue,
         suspect_after: Duration::from_millis(args.suspect_after_ms),
+        remind: !args.no_reminders,
     };
     let _balance = Balance::start(&settings).context("the balancer cannot start")?;
     println!("packets for {} are sent to its servers", args.service);
