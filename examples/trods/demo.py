@@ -340,25 +340,55 @@ class Stage:
             self.start_application(name)
             self.start_gateway(name)
         if self.options.mode != "none":
-            self.wait(f"{name} again", self.all_serve)
+            self.wait(f"{name} again", lambda: self.is_serving(name))
 
     # Downloads
 
-    def download(self, fault=None, part=0.5):
-        """A download by curl; the server that sends it is harmed when this part of it has arrived."""
+    def signal_applications(self, number):
+        for role, process in self.processes.items():
+            if role.endswith(" application"):
+                process.send_signal(number)
+
+    def asked(self):
+        """The server that has a request which its application has not read."""
+        for name in self.servers:
+            lines = self.net.inside(name, "ss", "-Htn", "state", "established", f"sport = {PORT}").splitlines()
+            if any(int(line.split()[0]) > 0 for line in lines):
+                return name
+        return None
+
+    def harmed_in_setup(self, fault):
+        """Harms a server when it has the request, before it answers: its application sleeps until then."""
+        asked = None
+        while not asked:
+            asked = self.asked()
+        self.harm(asked, fault)
+        self.signal_applications(signal.SIGCONT)
+        return asked
+
+    def sender(self, sent, harmed):
+        """The server that sent most since then, of those that were not harmed."""
+        healthy = [name for name in self.servers if name not in harmed]
+        return max(healthy, key=lambda name: self.net.sent(name) - sent[name])
+
+    def download(self, fault=None, part=0.5, again=None):
+        """A download by curl; the server that sends it is harmed when this part of it has arrived.
+
+        Part 0 is before any of it: the server has the request, and has not answered. If `again` is given, the server
+        that went on is harmed too, when that part has arrived, and both stay so.
+        """
         target = self.work / "downloaded"
         target.unlink(missing_ok=True)
         before = (self.counted("OUTPUT"), self.counted("INPUT"))
         sent = {name: self.net.sent(name) for name in self.servers}
-        form = "%{http_code} %{num_connects} %{size_download} %{time_total} %{exitcode}"
-        words = ["curl", "-s", "-o", target, "--max-time", DOWNLOAD_S, "-w", form, f"http://{SERVICE}/film"]
-        if self.options.mode == "ts":
-            # Timestamps hold one exchange, the only one of its connection.
-            words += ["-H", "Connection: close"]
-        command = ["ip", "netns", "exec", self.net.prefix + "client", *map(str, words)]
+        parts = [] if not fault else [part] if again is None else [part, again]
+        harmed = {}
+        if parts and not part:
+            self.signal_applications(signal.SIGSTOP)
         began = time.monotonic()
-        curl = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        harmed, at, healed = None, None, None
+        curl = subprocess.Popen(self.curl(target), stdout=subprocess.PIPE, text=True)
+        if parts and not part:
+            harmed[self.harmed_in_setup(fault)] = time.monotonic()
         size, moved, pause = 0, began, 0.0
         while curl.poll() is None:
             now = time.monotonic()
@@ -366,22 +396,25 @@ class Stage:
             if have > size:
                 pause = max(pause, now - moved)
                 size, moved = have, now
-            if fault and not harmed and size >= part * self.size:
-                harmed = max(self.servers, key=lambda name: self.net.sent(name) - sent[name])
-                self.harm(harmed, fault)
-                at = time.monotonic()
-            if harmed and fault == "cut" and not healed and now - at > CUT_S:
-                healed = True
-                self.heal(harmed, fault)
+            if len(harmed) < len(parts) and size >= parts[len(harmed)] * self.size:
+                name = self.sender(sent, harmed)
+                self.harm(name, fault)
+                harmed[name] = time.monotonic()
+                sent = {name: self.net.sent(name) for name in self.servers if name not in harmed}
+            for name, at in harmed.items():
+                if fault == "cut" and again is None and at and now - at > CUT_S:
+                    harmed[name] = None
+                    self.heal(name, fault)
             time.sleep(0.002)
-        said = curl.stdout.read().split()
-        if harmed and not healed:
-            self.heal(harmed, fault)
+        for name, at in harmed.items():
+            if at:
+                self.heal(name, fault)
         digest = hashlib.sha256(target.read_bytes()).hexdigest() if target.exists() else ""
+        said = curl.stdout.read().split()
         result = {
             "fault": fault if harmed else None,
             "part": round(part, 3),
-            "server": harmed,
+            "servers": list(harmed),
             "exit": int(said[4]),
             "status": int(said[0]),
             "bytes": int(said[2]),
@@ -394,6 +427,14 @@ class Stage:
         }
         result["good"] = result["exit"] == 0 and result["same"] and result["connections"] == 1
         return result
+
+    def curl(self, target):
+        form = "%{http_code} %{num_connects} %{size_download} %{time_total} %{exitcode}"
+        words = ["curl", "-s", "-o", target, "--max-time", DOWNLOAD_S, "-w", form, f"http://{SERVICE}/film"]
+        if self.options.mode == "ts":
+            # Timestamps hold one exchange, the only one of its connection.
+            words += ["-H", "Connection: close"]
+        return ["ip", "netns", "exec", self.net.prefix + "client", *map(str, words)]
 
     def close(self):
         for process in self.processes.values():
@@ -422,6 +463,7 @@ def parse(words=None):
     parser.add_argument("--size-mb", type=float, default=50)
     parser.add_argument("--rate-mbit", type=int, default=200, help="of the client's link; 0 is as fast as it goes")
     parser.add_argument("--fault", default="machine", choices=[*FAULTS, "any", "no"])
+    parser.add_argument("--part", type=float, help="of the file when the server is harmed; 0 is before the answer")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1, help="draws the parts at which servers are harmed")
     parser.add_argument("--suspect-after-ms", type=int, default=100)
@@ -435,7 +477,7 @@ def parse(words=None):
 
 
 def told(result):
-    harm = f"{result['fault']} of {result['server']} at {result['part']:.1%}" if result["fault"] else "no harm"
+    harm = f"{result['fault']} of {', '.join(result['servers'])} at {result['part']:.1%}" if result["fault"] else "no harm"
     verdict = "complete and right" if result["good"] else f"BROKEN (curl {result['exit']})"
     return (
         f"{harm}: {verdict}, {result['bytes']} bytes, {result['connections']} connection, {result['syns']} SYN, "
@@ -454,7 +496,8 @@ def main():
     with Stage(options) as stage:
         for number in range(options.runs):
             fault = {"any": FAULTS[number % len(FAULTS)], "no": None}.get(options.fault, options.fault)
-            result = stage.download(fault, chance.uniform(0.0, 0.95))
+            part = chance.uniform(0.0, 0.95) if options.part is None else options.part
+            result = stage.download(fault, part)
             good += result["good"]
             print(json.dumps(result) if options.json else f"run {number + 1}: {told(result)}", flush=True)
             if not result["good"] and options.keep:

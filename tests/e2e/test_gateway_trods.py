@@ -36,10 +36,10 @@ def assert_unnoticed(result, stage):
 
 
 @pytest.mark.parametrize("fault", demo.FAULTS)
-@pytest.mark.parametrize("part", [0.0, 0.5])
+@pytest.mark.parametrize("part", [0, 0.02, 0.5])
 def test_a_download_survives_its_server(kept, fault, part):
     result = kept.download(fault, part)
-    assert result["server"] is not None
+    assert len(result["servers"]) == 1
     assert_unnoticed(result, kept)
 
 
@@ -53,15 +53,30 @@ def test_a_record_is_deleted_when_its_connection_is_over():
 @pytest.mark.parametrize("mode", ["ts", "hybrid"])
 def test_other_modes_survive_a_machine(mode):
     with stage("--mode", mode) as other:
-        result = other.download("machine", 0.5)
-        assert result["server"] is not None
-        assert_unnoticed(result, other)
+        for part in (0, 0.5):
+            result = other.download("machine", part)
+            assert len(result["servers"]) == 1
+            assert_unnoticed(result, other)
+
+
+def test_as_in_the_paper_the_client_reminds():
+    with stage("--mode", "kv", "--no-reminders") as plain:
+        result = plain.download("machine", 0.5)
+        assert len(result["servers"]) == 1
+        assert_unnoticed(result, plain)
+
+
+def test_a_connection_survives_two_servers():
+    with stage("--mode", "kv", "--servers", "3") as three:
+        result = three.download("machine", 0.3, again=0.6)
+        assert len(result["servers"]) == 2
+        assert_unnoticed(result, three)
 
 
 def test_without_trods_the_client_notices():
     with stage("--mode", "pass") as passed:
         result = passed.download("application", 0.5)
-        assert result["server"] is not None
+        assert len(result["servers"]) == 1
         assert result["exit"] != 0 and not result["same"], result
 
 

@@ -26,6 +26,13 @@ pub const RECORDS_FOUND_MAX: usize = 8;
 pub const LOCAL_PORTS: std::ops::RangeInclusive<u16> = 1024..=65_535;
 /// Segment size of a client whose SYN was seen by another server and whose record does not tell it, in bytes.
 pub const SEGMENT_SIZE_ASSUMED: u16 = 1400;
+/// First window of a client whose SYN was seen by another server and whose scale is not known, in bytes: what Linux,
+/// Windows and macOS have at least. A client with a smaller one discards what is too much, and gets it again.
+pub const WINDOW_ASSUMED: u32 = 65_535;
+/// Smallest window that a client of a recovered connection is shown, before scaling: a request fits whatever it is.
+pub const WINDOW_SHOWN_MIN: u16 = 8 << 10;
+/// Largest shift count of a window (RFC 7323).
+pub const SCALE_MAX: u8 = 14;
 /// Segment size of a client that names none (RFC 9293), in bytes.
 pub const SEGMENT_SIZE_DEFAULT: u16 = 536;
 /// How far a recovered connection's timestamps start after the last one that the client echoed, in clock ticks: more
