@@ -308,6 +308,21 @@ class Stage:
         line = self.net.inside("client", "iptables", "-t", "mangle", "-nvxL", chain).splitlines()[2]
         return int(line.split()[0])
 
+    def cost(self):
+        """Seconds of processor time of all gateways, packets that they were given, and packets that were too many."""
+        seconds = 0.0
+        for role, process in self.processes.items():
+            if role.endswith(" gateway"):
+                fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+                seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return seconds, *map(sum, zip(*(self.queued(name) for name in self.servers), strict=True))
+
+    def queued(self, name):
+        """Packets that a server's kernel gave its gateway, and those that found no room in its queues."""
+        lines = self.net.inside(name, "cat", "/proc/net/netfilter/nfnetlink_queue").splitlines()
+        rows = [[int(number) for number in line.split()] for line in lines]
+        return sum(row[7] for row in rows), sum(row[5] + row[6] for row in rows)
+
     def tail(self):
         files = sorted(self.work.glob("*.gateway")) + [self.work / "balance.log", self.work / "log"]
         texts = [path.read_text(errors="replace")[-1500:] for path in files if path.exists()]
@@ -381,6 +396,7 @@ class Stage:
         target.unlink(missing_ok=True)
         before = (self.counted("OUTPUT"), self.counted("INPUT"))
         sent = {name: self.net.sent(name) for name in self.servers}
+        cost = self.cost()
         parts = [] if not fault else [part] if again is None else [part, again]
         harmed = {}
         if parts and not part:
@@ -406,6 +422,8 @@ class Stage:
                     harmed[name] = None
                     self.heal(name, fault)
             time.sleep(0.002)
+        if not harmed:
+            cost = [after - first for first, after in zip(cost, self.cost(), strict=True)]
         for name, at in harmed.items():
             if at:
                 self.heal(name, fault)
@@ -425,6 +443,9 @@ class Stage:
             "seconds": round(float(said[3]), 3),
             "pause_ms": round(pause * 1000),
         }
+        if not harmed:
+            result["packets"], result["overflown"] = cost[1:]
+            result["processor_us"] = round(cost[0] * 1e6 / max(cost[1], 1), 2)
         result["good"] = result["exit"] == 0 and result["same"] and result["connections"] == 1
         return result
 
