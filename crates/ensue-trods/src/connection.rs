@@ -11,7 +11,8 @@ mod server;
 use crate::config::Config;
 use crate::isn;
 use crate::limits::{
-    BROKEN_US, IDLE_US_MAX, LINGER_US, OLD_SYN_BYTES_MAX, RECOVERY_US_MAX, SEGMENT_SIZE_DEFAULT,
+    BROKEN_US, IDLE_US_MAX, LINGER_US, OLD_SYN_BYTES_MAX, RECOVERY_US_MAX, SCALE_MAX, SEGMENT_SIZE_DEFAULT,
+    WINDOW_SHOWN_MIN,
 };
 use crate::mapping::Mapping;
 use crate::output::{Now, Outbox, Side};
@@ -63,6 +64,8 @@ pub(crate) struct Connection {
     /// Sequence number after all that was passed to the server.
     client_next: Seq,
     client_window: u16,
+    /// What the client's window is shifted by for a server whose TCP does not scale, after one whose TCP did.
+    window_shift: u8,
     client_stamp: u32,
     /// Sequence numbers of byte 0 of the server's stream, as the client and as the server counts.
     view_first: Seq,
@@ -95,7 +98,7 @@ impl Connection {
         let mut connection = Self::unknown(key, now);
         connection.path = Path {
             segment_size: options.segment_size.unwrap_or(SEGMENT_SIZE_DEFAULT),
-            window_scale: options.window_scale.map(|shift| shift.min(14)),
+            window_scale: options.window_scale.map(|shift| shift.min(SCALE_MAX)),
             sack: options.sack_permitted,
         };
         connection.stamped = options.timestamps.is_some();
@@ -124,6 +127,7 @@ impl Connection {
             client_first: None,
             client_next: Seq(0),
             client_window: 0,
+            window_shift: 0,
             client_stamp: 0,
             view_first: Seq(0),
             server_first: Seq(0),
@@ -236,16 +240,27 @@ impl Connection {
     fn acknowledge_client(&mut self, ack: Seq, context: &mut Context<'_>) {
         let seq = self.view_first.plus(self.acked);
         let mut packet = Packet::acknowledgment(self.key.service, self.key.client, seq, ack);
-        packet.window = self.server_window;
+        packet.window = self.shown_window(self.server_window);
         if let Some(value) = self.stamped.then(|| self.clock.repeated()).flatten() {
             packet.options.timestamps = Some(Timestamps { value, echo: self.client_stamp });
         }
         context.out.send(Side::Client, packet.build());
     }
 
+    /// A window of the client as the server understands it.
+    fn shifted(&self, window: u16) -> u16 {
+        u16::try_from(u32::from(window) << self.window_shift).unwrap_or(u16::MAX)
+    }
+
+    /// A window of the server as the client is shown it: a recovered connection has another server, whose scale the
+    /// client does not know, and must have room for a request.
+    fn shown_window(&self, window: u16) -> u16 {
+        if self.local.is_some() { window.max(WINDOW_SHOWN_MIN) } else { window }
+    }
+
     /// Follows what every packet of the client says about its side.
     fn observe_client(&mut self, packet: &Packet) {
-        self.client_window = packet.window;
+        self.client_window = self.shifted(packet.window);
         if let Some(stamps) = packet.options.timestamps {
             self.client_stamp = stamps.value;
         }

@@ -21,6 +21,7 @@
 //!
 //! `docs/gateway-trods.md` lists where this differs from the paper, and what is missing.
 
+pub mod balance;
 mod config;
 mod connection;
 mod gateway;

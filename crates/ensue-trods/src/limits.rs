@@ -26,6 +26,13 @@ pub const RECORDS_FOUND_MAX: usize = 8;
 pub const LOCAL_PORTS: std::ops::RangeInclusive<u16> = 1024..=65_535;
 /// Segment size of a client whose SYN was seen by another server and whose record does not tell it, in bytes.
 pub const SEGMENT_SIZE_ASSUMED: u16 = 1400;
+/// First window of a client whose SYN was seen by another server and whose scale is not known, in bytes: what Linux,
+/// Windows and macOS have at least. A client with a smaller one discards what is too much, and gets it again.
+pub const WINDOW_ASSUMED: u32 = 65_535;
+/// Smallest window that a client of a recovered connection is shown, before scaling: a request fits whatever it is.
+pub const WINDOW_SHOWN_MIN: u16 = 8 << 10;
+/// Largest shift count of a window (RFC 7323).
+pub const SCALE_MAX: u8 = 14;
 /// Segment size of a client that names none (RFC 9293), in bytes.
 pub const SEGMENT_SIZE_DEFAULT: u16 = 536;
 /// How far a recovered connection's timestamps start after the last one that the client echoed, in clock ticks: more
@@ -38,3 +45,8 @@ pub const STAMP_STEPS_MAX: u32 = 60;
 pub const OBJECTS_MAX: usize = 1 << 16;
 /// A SYN that lies no further than so many bytes before what a client sent is an old copy of the connection's own.
 pub const OLD_SYN_BYTES_MAX: i32 = 1 << 20;
+/// Clients whose last packet a balancer remembers.
+pub const REMINDERS_MAX: usize = 65_536;
+/// How long a silent client is remembered by a balancer, in microseconds: the longest wait of Linux between two
+/// repetitions.
+pub const REMINDER_US_MAX: u64 = 120 * 1_000_000;

@@ -144,7 +144,7 @@ fn address(bytes: &[u8], at: usize) -> Ipv4Addr {
     Ipv4Addr::from(double_word(bytes, at))
 }
 
-/// The destination of a packet, read without validating the rest. `None` if it is no TCP over IPv4.
+/// The source and the destination of a packet, read without validating the rest. `None` if it is no TCP over IPv4.
 #[must_use]
 pub fn ends(bytes: &[u8]) -> Option<(Endpoint, Endpoint)> {
     let is_tcp = bytes.len() >= IP_HEADER + 4 && bytes[0] == 0x45 && bytes[9] == PROTOCOL_TCP;
@@ -153,6 +153,13 @@ pub fn ends(bytes: &[u8]) -> Option<(Endpoint, Endpoint)> {
         let destination = Endpoint { address: address(bytes, 16), port: word(bytes, IP_HEADER + 2) };
         (source, destination)
     })
+}
+
+/// The flags of a packet, read without validating the rest. `None` if it is no TCP over IPv4.
+#[must_use]
+pub fn flags(bytes: &[u8]) -> Option<Flags> {
+    ends(bytes)?;
+    bytes.get(IP_HEADER + 13).copied().map(Flags)
 }
 
 impl Packet {

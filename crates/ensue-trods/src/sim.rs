@@ -5,7 +5,6 @@
 //! an acknowledgment of what was never sent, an echo of a timestamp from the future.
 
 mod application;
-mod balance;
 mod client;
 mod content;
 mod host;

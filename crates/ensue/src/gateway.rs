@@ -1,12 +1,13 @@
 //! `ensue gateway`: systems that stand before services. Hands over to the file of the subcommand.
 
 mod prophecy;
+mod shell;
 mod study;
 mod trods;
 
 use std::process::ExitCode;
 
-/// Systems that stand before unmodified services: simulate them, and study where they help
+/// Systems that stand before unmodified services: run and simulate them, and study where they help
 #[derive(Debug, clap::Args)]
 pub(crate) struct GatewayArgs {
     #[command(subcommand)]
@@ -19,6 +20,8 @@ enum Command {
     #[command(subcommand)]
     Sim(Sim),
     Study(study::StudyArgs),
+    Trods(shell::TrodsArgs),
+    Balance(shell::BalanceArgs),
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -31,6 +34,8 @@ pub(crate) fn run(args: &GatewayArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Sim(Sim::Prophecy(args)) => Ok(prophecy::run(args)),
         Command::Study(args) => study::run(args),
+        Command::Trods(args) => shell::run_trods(args),
+        Command::Balance(args) => shell::run_balance(args),
         Command::Sim(Sim::Trods(args)) => trods::run_sim(args),
     }
 }

@@ -78,6 +78,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("ensue-plot", &[]),
     ("ensue-trods", &[]),
+    ("ensue-gateway", &["ensue-client", "ensue-trods"]),
     ("ensue-load", &["ensue-types", "ensue-resp", "ensue-plot"]),
     ("ensue-bench", &["ensue-types", "ensue-branch", "ensue-plot"]),
     (

@@ -81,6 +81,7 @@ impl Connection {
     /// Writes a packet of the client in the terms of the server's connection.
     fn translate(&mut self, packet: &mut Packet, view: u64, context: &Context<'_>) {
         packet.source = self.near_end(context.config);
+        packet.window = self.shifted(packet.window);
         if packet.has(Flags::ACK) {
             packet.ack = self.server_ack(view);
         }

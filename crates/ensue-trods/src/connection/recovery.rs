@@ -5,7 +5,8 @@ use super::{Connection, Context, Stage, syn_options};
 use crate::http::{self, Body, ChunkScanner, Head, Response};
 use crate::isn;
 use crate::limits::{
-    BODY_BYTES_MAX, RECORDS_FOUND_MAX, REQUEST_BYTES_MAX, RESPONSE_HEAD_BYTES_MAX, SEGMENT_SIZE_ASSUMED,
+    BODY_BYTES_MAX, RECORDS_FOUND_MAX, REQUEST_BYTES_MAX, RESPONSE_HEAD_BYTES_MAX, SCALE_MAX,
+    SEGMENT_SIZE_ASSUMED, WINDOW_ASSUMED,
 };
 use crate::mapping::{Mapping, Splice};
 use crate::output::Side;
@@ -54,6 +55,7 @@ impl Connection {
                 self.recover_stamped(packet, stamp.mark, context);
             }
             None if context.config.mode.stores() => {
+                self.path.window_scale = assumed_scale(packet.window);
                 self.clock =
                     Clock::Shifted(stamps.map_or_else(Shift::default, |stamps| Shift::after(stamps.echo)));
                 self.look_up(packet, context);
@@ -317,6 +319,10 @@ impl Connection {
         self.server_first = packet.seq.plus(1);
         self.server_acked = packet.ack;
         self.server_window = packet.window;
+        if packet.options.window_scale.is_none() {
+            self.window_shift = self.path.window_scale.unwrap_or(0);
+            self.client_window = self.shifted(self.client_window);
+        }
         self.stamped &= packet.options.timestamps.is_some();
         let stamp = packet.options.timestamps.map_or(0, |stamps| stamps.value);
         self.clock.prime(stamp);
@@ -359,6 +365,13 @@ impl Connection {
     }
 }
 
+/// The window scale of a client whose SYN another server saw, and that has received nothing: what makes its window no
+/// larger than [`WINDOW_ASSUMED`].
+fn assumed_scale(window: u16) -> Option<u8> {
+    let scale = (0..=SCALE_MAX).rev().find(|scale| u32::from(window) << scale <= WINDOW_ASSUMED);
+    scale.filter(|_| window > 0)
+}
+
 /// Where the resumed response joins the client's stream, and where the body ends there. `None` if it is not the rest
 /// of the same object.
 fn plan(resuming: &Resuming, response: &Response, discard_head: bool) -> Option<(Splice, Option<u64>)> {
@@ -390,4 +403,19 @@ fn plan(resuming: &Resuming, response: &Response, discard_head: bool) -> Option<
     let head = if discard_head { response.head.len() as u64 } else { 0 };
     let splice = Splice { at: head + skip, view_at: resuming.head_length + reached, prefix };
     Some((splice, total.map(|total| resuming.head_length + total)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::assumed_scale;
+
+    #[test]
+    fn first_windows_of_common_clients_tell_their_scale_or_less() {
+        // Linux with scales of 10, 7 and none, Windows with 8, macOS with 6, and a window that is closed.
+        let known =
+            [(63, Some(10)), (502, Some(7)), (64_240, Some(0)), (1026, Some(5)), (2058, Some(4)), (0, None)];
+        for (window, scale) in known {
+            assert_eq!(assumed_scale(window), scale, "{window}");
+        }
+    }
 }

@@ -226,6 +226,7 @@ impl Connection {
         let rules = context.config.rules;
         let first = if rules.splice_isn { self.view_first } else { self.server_first };
         shown.destination = self.key.client;
+        shown.window = self.shown_window(shown.window);
         if let Some(floor) = self.floor.filter(|floor| shown.ack.is_after(*floor)) {
             shown.ack = floor;
         }

@@ -1,6 +1,6 @@
 //! The objects of the simulated service: the same bytes on every server, made of an object's number and an offset.
 
-use super::random::mix;
+use crate::balance::mix;
 
 /// How a server sends an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

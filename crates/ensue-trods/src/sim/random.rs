@@ -1,5 +1,7 @@
 //! A stream of chance from a seed: SplitMix64.
 
+use crate::balance::mix;
+
 /// A stream of numbers, each of which follows from the seed.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
@@ -30,11 +32,4 @@ impl Random {
     pub fn permille(&mut self, chance: u64) -> bool {
         self.below(1000) < chance
     }
-}
-
-/// A number in which each bit depends on all bits of `value`.
-pub fn mix(mut value: u64) -> u64 {
-    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }

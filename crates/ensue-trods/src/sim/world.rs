@@ -1,12 +1,12 @@
 //! Virtual time, and all that happens in it.
 
 use super::application::Style;
-use super::balance::{Balancer, HEARTBEAT_US};
 use super::client::Client;
 use super::host::{Host, Wants};
 use super::plan::{Fault, HOSTS, Plan};
 use super::random::Random;
 use super::tcp::Tcp;
+use crate::balance::{Balancer, HEARTBEAT_US};
 use crate::config::{Config, Mode, Objects, Rules};
 use crate::gateway::Trods;
 use crate::output::{Counters, Now};

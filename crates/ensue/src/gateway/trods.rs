@@ -11,7 +11,7 @@ use std::sync::mpsc;
 const SEEDS_A_LINE: u64 = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum ModeName {
+pub(super) enum ModeName {
     /// State is kept in a key-value store
     Kv,
     /// State is kept in TCP timestamps
@@ -23,7 +23,7 @@ enum ModeName {
 impl ModeName {
     const ALL: [Self; 3] = [Self::Kv, Self::Ts, Self::Hybrid];
 
-    fn mode(self) -> Mode {
+    pub(super) fn mode(self) -> Mode {
         match self {
             Self::Kv => Mode::Kv,
             Self::Ts => Mode::Ts,

@@ -1,0 +1,40 @@
+//! The shell of TRODS on Linux: packets of a service come from the kernel through NFQUEUE, and a raw socket sends what
+//! the gateway says. What is done with a packet is decided in `ensue-trods`, and nowhere here.
+//!
+//! - [`gateway`] stands on each server, below its TCP stack; [`balance`] stands before the servers.
+//! - Whoever runs it needs root's rights over the network (CAP_NET_ADMIN, CAP_NET_RAW) and the command `iptables`.
+//! - A gateway that ends unexpectedly leaves its rules in the kernel. No packet of the service passes then, so no
+//!   client sees what TRODS would have hidden, and the monitor sends its clients to another server.
+//!
+//! It handles IPv4, and one thread decides at a time.
+
+pub mod balance;
+pub mod gateway;
+mod health;
+mod inject;
+mod limits;
+mod queue;
+mod rules;
+pub mod store;
+
+use ensue_trods::Now;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A clock that starts at the time of day, so that servers agree on epochs, and never goes back.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    began: Instant,
+    before: Duration,
+}
+
+impl Clock {
+    fn start() -> Self {
+        let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { began: Instant::now(), before }
+    }
+
+    fn now(&self) -> Now {
+        let passed = self.before + self.began.elapsed();
+        Now(u64::try_from(passed.as_micros()).unwrap_or(u64::MAX))
+    }
+}
