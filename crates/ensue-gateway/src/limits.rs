@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// Packets that the kernel holds for one queue: what a few connections with full windows send at once.
 pub const QUEUED_PACKETS_MAX: u32 = 16 << 10;
+/// Bytes of packets between kernel and gateway: a burst of some thousand segments. What finds no room is dropped.
+pub const QUEUED_BYTES_MAX: usize = 16 << 20;
 /// Operations that wait for the store; further ones fail, and their responses flow unprotected.
 pub const STORE_QUEUE_MAX: usize = 4096;
 /// Operations in one round trip to the store.
