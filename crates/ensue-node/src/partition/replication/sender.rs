@@ -63,7 +63,8 @@ impl Sender {
         self.reading = false;
     }
 
-    /// Takes an acknowledgement; positions never go back.
+    /// Takes an acknowledgement. Positions never go back, but for the end of its own stream: what it had written and
+    /// nobody had received may be lost with its process.
     pub fn on_acknowledge(&mut self, acknowledge: &StreamAcknowledge, clock: LogicalTime) {
         self.received = self.received.max(acknowledge.received);
         self.synced = self.synced.max(acknowledge.synced);
@@ -72,7 +73,9 @@ impl Sender {
             self.clock = LogicalTime::ZERO;
             self.shown = LogicalTime::ZERO;
         }
-        self.end = self.end.max(acknowledge.end);
+        if clock >= self.clock && acknowledge.end.incarnation() >= self.end.incarnation() {
+            self.end = acknowledge.end;
+        }
         self.clock = self.clock.max(clock);
         self.shown = self.shown.max(acknowledge.shown);
         for &(origin, incarnation, position) in &acknowledge.applied {

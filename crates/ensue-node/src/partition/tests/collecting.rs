@@ -137,6 +137,19 @@ fn what_a_datacenter_reported_before_it_lost_its_tail_lets_nothing_go() {
     assert_eq!(tombstones(&world), 0, "it has said anew that nothing older comes");
 }
 
+/// Its process was killed when nobody had received the last entries, and it writes nothing since.
+#[test]
+fn an_end_that_was_lost_unheard_is_not_waited_for() {
+    let mut world = with_a_tombstone();
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    report(&mut world, time, place(1, 5));
+    pass(&mut world);
+    assert_eq!(tombstones(&world), 1, "its stream is not here up to that end");
+    report(&mut world, time.next(), place(1, 0));
+    pass(&mut world);
+    assert_eq!(tombstones(&world), 0);
+}
+
 #[test]
 fn without_the_rule_the_tombstone_would_go_too_early() {
     let _breaking = Breaking::only(Some(Rule::ReportsAreOfThisLife));
