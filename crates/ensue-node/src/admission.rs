@@ -259,8 +259,11 @@ impl Admission<'_> {
             Message::Executed { context, .. }
             | Message::ExecutedInPart { context, .. }
             | Message::TimedOut { context, .. }
-            | Message::Transacted { context, .. }
-            | Message::ContextFetched { context, .. } => past(context),
+            | Message::Transacted { context, .. } => past(context),
+            Message::ContextFetched { since, context, .. } => {
+                possible(*since)?;
+                past(context)
+            }
             Message::SnapshotRead { outcome, .. } => match outcome {
                 SnapshotOutcome::Read { context, .. } | SnapshotOutcome::TimedOut { context, .. } => {
                     past(context)

@@ -70,8 +70,7 @@ impl Branching {
         Branching { keyspaces: keyspaces.collect(), ..Branching::default() }
     }
 
-    /// Panics if something is known of a keyspace that does not branch, or of a state that nobody waits for. Answers
-    /// at how many things it looked.
+    /// Panics if something is known of a keyspace that does not branch. Answers at how many things it looked.
     pub(in crate::partition) fn check_invariants(&self) -> usize {
         let asked = self.asked.keys().chain(self.lacking.keys()).map(|(keyspace, _)| keyspace);
         let mut known = asked.chain(self.since_ceilings.keys());

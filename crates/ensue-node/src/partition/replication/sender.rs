@@ -73,7 +73,10 @@ impl Sender {
             self.clock = LogicalTime::ZERO;
             self.shown = LogicalTime::ZERO;
         }
-        if clock >= self.clock && acknowledge.end.incarnation() >= self.end.incarnation() {
+        // While it waits for lost parts it says no time: then its end may have grown, and is not known to have gone back.
+        let goes_back = acknowledge.end < self.end;
+        let is_newer = clock >= self.clock && acknowledge.end.incarnation() >= self.end.incarnation();
+        if !goes_back || is_newer {
             self.end = acknowledge.end;
         }
         self.clock = self.clock.max(clock);

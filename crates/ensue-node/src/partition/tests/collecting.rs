@@ -150,6 +150,19 @@ fn an_end_that_was_lost_unheard_is_not_waited_for() {
     assert_eq!(tombstones(&world), 0);
 }
 
+/// While a datacenter waits for what it lost it says no time; what it wrote before it applied a deletion is waited for.
+#[test]
+fn an_end_that_comes_without_a_time_is_waited_for() {
+    let mut world = with_a_tombstone();
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    report_through(&mut world, 0, time, (place(1, 0), LogicalTime::ZERO));
+    pass(&mut world);
+    assert_eq!(tombstones(&world), 1, "it has not applied the deletion");
+    report_through(&mut world, 2, LogicalTime::ZERO, (place(1, 5), LogicalTime::ZERO));
+    pass(&mut world);
+    assert_eq!(tombstones(&world), 1, "what it wrote before that may be older");
+}
+
 #[test]
 fn without_the_rule_the_tombstone_would_go_too_early() {
     let _breaking = Breaking::only(Some(Rule::ReportsAreOfThisLife));

@@ -161,7 +161,6 @@ fn status(line: &'static str) -> Reply {
     Reply::Status(line.into())
 }
 
-/// Subcommands, for the error of a wrong number of arguments.
 const HELP: [&str; 35] = [
     "CAUSAL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "TOKEN",

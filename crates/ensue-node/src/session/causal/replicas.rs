@@ -4,7 +4,8 @@
 //! read and written; the least over its dependencies. A past in times names none: then it is everything that each
 //! partition has of each datacenter up to these times.
 //!
-//! - Begin: `AwaitReplicas` to every partition that a dependency names. Nothing to depend on is safe everywhere.
+//! - Begin: `AwaitReplicas` to every partition that a dependency names. Nothing to depend on is safe everywhere; but in
+//!   a cluster of one datacenter, where contexts remain empty, every partition is asked for all that it wrote.
 //! - On the last answer: the least of them.
 //! - On the timeout: `CountReplicas` to all, and the least of those answers.
 //! - A past that may hold what was lost with a dead datacenter is in none: `DISCARDED`, and the session is as it was

@@ -45,6 +45,10 @@ impl SharedContext {
     /// Joins the context of this name, or leaves the one that was joined. The session's past so far goes into it with
     /// its next step.
     pub(crate) fn join(&mut self, name: Option<Bytes>) {
+        if self.name.is_some() && self.name == name {
+            // Whether it is forgotten is noticed with the next step all the same.
+            return;
+        }
         *self = SharedContext { name, ..SharedContext::default() };
     }
 

@@ -81,7 +81,9 @@ fn a_past_that_was_forgotten_is_an_error_once() {
     step(&mut world, 7, "");
     step(&mut world, 7, "");
     step(&mut world, 9, "-FORGOTTEN the partition that keeps the causal session 'cart' was started anew");
+    assert_eq!(world.ask("CAUSAL SESSION cart"), "+OK|", "it is joined already");
     step(&mut world, 9, "");
+    assert_eq!(world.ask("CAUSAL SESSION"), "+OK|");
     assert_eq!(world.ask("CAUSAL SESSION cart"), "+OK|");
     step(&mut world, 12, "");
 }
