@@ -60,9 +60,10 @@ pub struct Engine {
     set_call: mlua::Function,
     compiled: BTreeMap<Sha1, mlua::Function>,
     under_way: Option<UnderWay>,
+    garbage: Arc<Garbage>,
 }
 
-/// When the interpreter's garbage is collected next.
+/// When the interpreter's garbage is collected next: after the same scripts, at the same place.
 struct Garbage {
     due_bytes: AtomicUsize,
     bytes_max: usize,
@@ -85,13 +86,14 @@ impl Garbage {
         let more = used.min(room / 2).max(COLLECTED_AT_LEAST);
         self.due_bytes.store(used + more, Ordering::Relaxed);
     }
-}
 
-/// Collects all garbage, and leaves the collector stopped.
-fn collect(lua: &Lua) {
-    // A collection that fails leaves garbage, which the next one finds.
-    let _ = lua.gc_collect();
-    lua.gc_stop();
+    /// Collects all of it, and leaves the collector stopped.
+    fn collect(&self, lua: &Lua) {
+        // A collection that fails leaves garbage, which the next one finds.
+        let _ = lua.gc_collect();
+        lua.gc_stop();
+        self.note_left(lua.used_memory());
+    }
 }
 
 /// A run that has begun and not ended.
@@ -130,13 +132,13 @@ impl Engine {
         lua.set_memory_limit(memory_bytes_max)?;
         // By itself the collector would run at the pace of a clock, and how much a script allocates would depend on it.
         lua.gc_stop();
-        let (watched, garbage) = (budget.clone(), Garbage::new(lua.used_memory(), memory_bytes_max));
+        let garbage = Arc::new(Garbage::new(lua.used_memory(), memory_bytes_max));
+        let (watched, looked_at) = (budget.clone(), garbage.clone());
         lua.set_interrupt(move |lua| {
             watched.on_interrupt(lua.used_memory())?;
-            if garbage.is_due(lua.used_memory()) {
-                collect(lua);
+            if looked_at.is_due(lua.used_memory()) {
+                looked_at.collect(lua);
                 watched.on_collected(lua.used_memory())?;
-                garbage.note_left(lua.used_memory());
             }
             Ok(if watched.is_to_pause() { VmState::Yield } else { VmState::Continue })
         });
@@ -153,6 +155,7 @@ impl Engine {
             set_call,
             compiled,
             under_way,
+            garbage,
         })
     }
 
@@ -168,6 +171,10 @@ impl Engine {
     fn compile_as(&mut self, script: &Script, what: &str) -> Result<(), Reply> {
         if self.compiled.contains_key(&script.sha) {
             return Ok(());
+        }
+        // Those that are only compiled, and forgotten again, would leave theirs to nobody.
+        if self.under_way.is_none() && self.garbage.is_due(self.lua.used_memory()) {
+            self.garbage.collect(&self.lua);
         }
         let function = load(&self.lua, without_first_line(&script.text), CHUNK).map_err(|problem| {
             let words = format!("ERR Error compiling {what}: {problem}");
@@ -321,7 +328,7 @@ impl Engine {
         // What is done beside scripts is bounded by itself.
         self.budget.begin(Steps::unbroken(u64::MAX), 0);
         if self.lua.used_memory() > GARBAGE_BYTES_MAX {
-            collect(&self.lua);
+            self.garbage.collect(&self.lua);
         }
     }
 

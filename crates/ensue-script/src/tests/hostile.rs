@@ -182,3 +182,12 @@ fn garbage_is_collected_at_the_same_places_however_long_calls_take() {
     let steps = |turns| run_on(&mut Scripts::new(limits()), text, &mut Slow(turns)).steps;
     assert_eq!([steps(0), steps(4_000_000), steps(1_000_000)], [steps(0); 3]);
 }
+
+#[test]
+fn scripts_that_are_only_loaded_leave_no_garbage() {
+    let mut scripts = Scripts::new(Limits { scripts_max: 4, memory_bytes_max: 4 << 20, ..limits() });
+    for number in 0..400 {
+        let text = format!("return '{}{number}'", "x".repeat(50_000));
+        scripts.load(&text.into()).expect("it compiles");
+    }
+}
