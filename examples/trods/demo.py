@@ -31,7 +31,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SERVICE = "192.0.2.1"
 PORT = 80
-NEEDED = ("ip", "iptables", "curl", "tc")
+NEEDED = ("ip", "iptables", "curl", "tc", "sysctl")
+# The longest time until a server has a request, which is sent at once.
+SETUP_S = 20
 START_S = 20
 DOWNLOAD_S = 60
 FAULTS = ("machine", "cut", "application")
@@ -374,8 +376,10 @@ class Stage:
 
     def harmed_in_setup(self, fault):
         """Harms a server when it has the request, before it answers: its application sleeps until then."""
-        asked = None
+        asked, late = None, time.monotonic() + SETUP_S
         while not asked:
+            if time.monotonic() > late:
+                raise TimeoutError(f"no server has had the request within {SETUP_S} s")
             asked = self.asked()
         self.harm(asked, fault)
         self.signal_applications(signal.SIGCONT)
@@ -422,6 +426,8 @@ class Stage:
                     harmed[name] = None
                     self.heal(name, fault)
             time.sleep(0.002)
+        # One that hung until curl gave up stood still at its end.
+        pause = max(pause, time.monotonic() - moved)
         if not harmed:
             cost = [after - first for first, after in zip(cost, self.cost(), strict=True)]
         for name, at in harmed.items():

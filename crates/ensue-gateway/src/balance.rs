@@ -11,14 +11,15 @@ use crate::inject::Injector;
 use crate::limits::{HEARTBEAT_BYTES_MAX, SERVERS_MAX};
 use crate::queue::{Packets, Waiting};
 use crate::rules::{Installed, Rule, run};
+use crate::spawn;
 use ensue_trods::Verdict;
 use ensue_trods::balance::{Balancer, HEARTBEAT_US, Monitor, Reminders};
 use ensue_trods::packet;
-use std::io;
+use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The mark and the routing table of the first server.
 const FIRST_MARK: u32 = 0x7d00_0100;
@@ -67,9 +68,10 @@ struct State {
     balancer: Balancer,
     live: Vec<bool>,
     reminders: Option<Reminders>,
-    /// One for each server, with its mark.
-    injectors: Vec<Injector>,
 }
+
+/// A packet of a client that is repeated to a server.
+type Reminder = (usize, Vec<u8>);
 
 impl Balance {
     /// Starts a balancer. Every server is dead until it answers.
@@ -86,6 +88,7 @@ impl Balance {
         let mut balancer = Balancer::new(count, 0);
         (0..count).for_each(|host| balancer.set(host, false));
         let injectors = (0..count).map(|host| Injector::open(FIRST_MARK + number(host)));
+        let injectors = Arc::new(injectors.collect::<io::Result<Vec<Injector>>>()?);
         let state = Arc::new(Mutex::new(State {
             clock: Clock::start(),
             servers: settings.servers.clone(),
@@ -93,15 +96,14 @@ impl Balance {
             balancer,
             live: vec![false; count],
             reminders: settings.remind.then(Reminders::default),
-            injectors: injectors.collect::<io::Result<_>>()?,
         }));
         let routes = Routes::install(&settings.servers)?;
         let socket = Arc::new(UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?);
-        let (listening, heard) = (Arc::clone(&state), Arc::clone(&socket));
-        thread::Builder::new().name("balance-hear".into()).spawn(move || hear(&listening, &heard))?;
+        let (listening, heard, injecting) = (Arc::clone(&state), Arc::clone(&socket), Arc::clone(&injectors));
+        spawn("balance-hear", move || hear(&listening, &heard, &injecting))?;
         let asking = Arc::clone(&state);
-        thread::Builder::new().name("balance-ask".into()).spawn(move || ask(&asking, &socket))?;
-        thread::Builder::new().name("balance-packets".into()).spawn(move || serve(&state, packets))?;
+        spawn("balance-ask", move || ask(&asking, &socket, &injectors))?;
+        spawn("balance-packets", move || serve(&state, packets))?;
         let rule = |port: &u16| {
             let (address, queue) = (settings.address, settings.queue);
             Rule::new(&format!(
@@ -139,14 +141,21 @@ fn number(host: usize) -> u32 {
 }
 
 /// Asks every server in turn, and judges who is silent.
-fn ask(state: &Mutex<State>, socket: &UdpSocket) {
+fn ask(state: &Mutex<State>, socket: &UdpSocket, injectors: &[Injector]) {
+    let mut before = Instant::now();
     for beat in 1_u64.. {
+        // When this thread itself was held up, answers wait that were not looked at: nobody is suspected for that.
+        let is_late = before.elapsed() > 2 * Duration::from_micros(HEARTBEAT_US);
+        before = Instant::now();
         let servers = locked(state).servers.clone();
         for server in servers {
             // A server that cannot be reached is silent, which is what counts.
             let _ = socket.send_to(beat.to_string().as_bytes(), server.heartbeat);
         }
-        locked(state).judge();
+        if !is_late {
+            let reminders = locked(state).judge();
+            remind(injectors, &reminders);
+        }
         if beat % BEATS_A_TICK == 0 {
             locked(state).tick();
         }
@@ -154,17 +163,21 @@ fn ask(state: &Mutex<State>, socket: &UdpSocket) {
     }
 }
 
-fn hear(state: &Mutex<State>, socket: &UdpSocket) {
+fn hear(state: &Mutex<State>, socket: &UdpSocket, injectors: &[Injector]) {
     let mut buffer = [0; HEARTBEAT_BYTES_MAX];
     loop {
         let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
-        let mut state = locked(state);
-        let host = state.servers.iter().position(|server| server.heartbeat == from);
-        if let (Some(host), Some((_, healthy))) = (host, read_answer(&buffer[..length])) {
-            let now = state.clock.now();
-            state.monitor.on_answer(now, host, healthy);
-            state.judge();
-        }
+        let Some((_, healthy)) = read_answer(&buffer[..length]) else { continue };
+        let reminders = locked(state).on_answer(from, healthy);
+        remind(injectors, &reminders);
+    }
+}
+
+/// Sends what clients of a suspected server said last to others. It is done without the state: they may be many.
+fn remind(injectors: &[Injector], reminders: &[Reminder]) {
+    for (host, bytes) in reminders {
+        // If it is lost, the client repeats its request some time later.
+        let _ = injectors[*host].send(bytes);
     }
 }
 
@@ -185,31 +198,43 @@ impl State {
         }
     }
 
-    fn judge(&mut self) {
+    fn on_answer(&mut self, from: SocketAddr, healthy: bool) -> Vec<Reminder> {
+        let host = self.servers.iter().position(|server| server.heartbeat == from);
+        let Some(host) = host else { return Vec::new() };
+        self.monitor.on_answer(self.clock.now(), host, healthy);
+        self.judge()
+    }
+
+    /// Who is suspected since, and who is not any more. Answers what their clients are to be reminded of.
+    fn judge(&mut self) -> Vec<Reminder> {
         let now = self.clock.now();
+        let mut reminders = Vec::new();
         for host in 0..self.servers.len() {
             let live = self.monitor.is_live(now, host);
             if live != self.live[host] {
                 self.live[host] = live;
                 self.balancer.set(host, live);
                 let word = if live { "serves" } else { "is suspected" };
-                println!("server {} ({}) {word}", host + 1, self.servers[host].address);
+                // Nobody may be reading any more.
+                let _ = writeln!(io::stdout(), "server {} ({}) {word}", host + 1, self.servers[host].address);
                 if !live {
-                    self.remind(host);
+                    reminders.extend(self.reminders_of(host));
                 }
             }
         }
+        reminders
     }
 
-    fn remind(&mut self, suspected: usize) {
+    fn reminders_of(&mut self, suspected: usize) -> Vec<Reminder> {
         let now = self.clock.now();
-        let Some(reminders) = &mut self.reminders else { return };
-        for (client, bytes) in reminders.on_suspicion(suspected) {
+        let Some(kept) = &mut self.reminders else { return Vec::new() };
+        let mut reminders = Vec::new();
+        for (client, bytes) in kept.on_suspicion(suspected) {
             let Some(host) = self.balancer.pick(client) else { continue };
-            reminders.on_packet(now, host, &bytes);
-            // If it is lost, the client repeats its request some time later.
-            let _ = self.injectors[host].send(&bytes);
+            kept.on_packet(now, host, &bytes);
+            reminders.push((host, bytes));
         }
+        reminders
     }
 }
 

@@ -9,6 +9,7 @@ use crate::inject::{Injector, PASSED_MARK};
 use crate::limits::TICK;
 use crate::queue::{Packets, Waiting};
 use crate::rules::{Installed, Rule};
+use crate::spawn;
 use crate::store::{Place, Store};
 use ensue_trods::{Config, Counters, Key, Output, Side, StoreOutcome, Ticket, Trods, Verdict};
 use std::io;
@@ -82,10 +83,10 @@ impl Gateway {
         locked(&core).store = Store::open(&settings.store, on_outcome)?;
         for (side, packets) in [(Side::Client, to_server), (Side::Server, of_server)] {
             let core = Arc::clone(&core);
-            thread::Builder::new().name("trods-packets".into()).spawn(move || serve(&core, side, packets))?;
+            spawn("trods-packets", move || serve(&core, side, packets))?;
         }
         let ticking = Arc::downgrade(&core);
-        thread::Builder::new().name("trods-tick".into()).spawn(move || tick(&ticking))?;
+        spawn("trods-tick", move || tick(&ticking))?;
         let rules = Installed::install(rules(settings, numbers))?;
         Ok(Self { core, _rules: rules })
     }

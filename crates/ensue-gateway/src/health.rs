@@ -1,52 +1,65 @@
 //! What a gateway tells the monitor: whether its application accepts connections.
 //!
-//! The monitor's datagram is a number; the answer is the number and `ok` or `failed`. When the application fails, the
-//! monitor is told at once and not when it asks next.
+//! The monitor's datagram is a number; the answer is the number and `ok` or `failed`. When a connection of the application
+//! ended too early, it is asked at once whether it lives: it may have closed only this one. If it has failed, the monitor
+//! is told at once and not when it asks next.
 
 use crate::limits::{HEARTBEAT_BYTES_MAX, PROBE_EVERY, PROBE_MAX};
+use crate::spawn;
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
 #[derive(Debug)]
 pub struct Health {
     socket: UdpSocket,
     healthy: AtomicBool,
     monitor: Mutex<Option<SocketAddr>>,
+    /// Wakes who asks the application.
+    doubts: SyncSender<()>,
 }
 
 impl Health {
     /// Answers the monitor on `listen`, and asks `application` in short intervals whether it accepts connections.
     pub fn watch(listen: SocketAddr, application: SocketAddrV4) -> io::Result<Arc<Self>> {
+        let (doubts, doubted) = mpsc::sync_channel(1);
         let health = Arc::new(Self {
             socket: UdpSocket::bind(listen)?,
             healthy: AtomicBool::new(false),
             monitor: Mutex::new(None),
+            doubts,
         });
         let probing = Arc::clone(&health);
-        thread::Builder::new().name("trods-probe".into()).spawn(move || probing.probe(application))?;
+        spawn("trods-probe", move || probing.probe(application, &doubted))?;
         let answering = Arc::clone(&health);
-        thread::Builder::new().name("trods-heartbeat".into()).spawn(move || answering.answer())?;
+        spawn("trods-heartbeat", move || answering.answer())?;
         Ok(health)
     }
 
-    /// The application failed just now.
+    /// A connection of the application ended too early just now.
     pub fn on_failure(&self) {
-        self.healthy.store(false, Ordering::Relaxed);
+        // If it is full, it will be asked anyway.
+        let _ = self.doubts.try_send(());
+    }
+
+    fn probe(&self, application: SocketAddrV4, doubted: &Receiver<()>) {
+        loop {
+            let accepts = TcpStream::connect_timeout(&application.into(), PROBE_MAX).is_ok();
+            if self.healthy.swap(accepts, Ordering::Relaxed) && !accepts {
+                self.tell_failure();
+            }
+            // Ends with the process.
+            let _ = doubted.recv_timeout(PROBE_EVERY);
+        }
+    }
+
+    fn tell_failure(&self) {
         let monitor = *self.monitor.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(monitor) = monitor {
             // Whether it arrives or not, the monitor asks again.
             let _ = self.socket.send_to(&answer(b"0", false), monitor);
-        }
-    }
-
-    fn probe(&self, application: SocketAddrV4) {
-        loop {
-            let accepts = TcpStream::connect_timeout(&application.into(), PROBE_MAX).is_ok();
-            self.healthy.store(accepts, Ordering::Relaxed);
-            thread::sleep(PROBE_EVERY);
         }
     }
 

@@ -8,12 +8,12 @@ use crate::limits::{
     MEMORY_CONNECTIONS_MAX, STORE_ANSWER_MAX, STORE_BATCH_MAX, STORE_CONNECT_MAX, STORE_PAUSE,
     STORE_QUEUE_MAX,
 };
+use crate::spawn;
 use ensue_client::{Connection, Options, Reply};
 use ensue_trods::{Key, StoreOp, StoreOutcome, Ticket};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
 use std::time::Instant;
 
 /// Where records are kept.
@@ -63,9 +63,7 @@ impl Store {
         };
         let (sender, receiver) = sync_channel(STORE_QUEUE_MAX);
         let asker = Asker { options, connection: None, failed: None };
-        thread::Builder::new()
-            .name("trods-store".into())
-            .spawn(move || asker.serve(&receiver, &on_outcome))?;
+        spawn("trods-store", move || asker.serve(&receiver, &on_outcome))?;
         Ok(Self::Server(sender))
     }
 

@@ -13,7 +13,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// How long initial sequence numbers of two ends are the same, in seconds.
-const EPOCH_SECONDS: u64 = 300;
+///
+/// Two neighbouring epochs can be told apart, so a connection whose SYN is older than that is not recovered rightly:
+/// they are longer than downloads.
+const EPOCH_SECONDS: u64 = 1_800;
 
 /// Keep downloads alive when this server dies: stand below its TCP stack, on Linux, with the rights of root
 ///
