@@ -3,23 +3,30 @@
 # an archive of the Helm chart, the Debian package, the bill of materials, and SHA256SUMS of all of them. Archives of
 # the same binary and commit are equal to the byte. What this machine has no tool for is named and left out.
 #
-#   packaging/release.sh [--out DIR] [--target TRIPLE]   builds and strips the binary (DIR: target/release-files)
+#   packaging/release.sh [--out DIR] [--target TRIPLE]   builds and strips the binary (DIR: target/release-files), which
+#                                                        must run here: it writes its own pages
 #   packaging/release.sh [--out DIR] --binary FILE       packs a binary that is there, as it is; it must run here
 #   packaging/release.sh ... --archives-only             no Debian package and no bill of materials
 set -euo pipefail
+asked_in="$PWD"
 cd "$(dirname "$0")/.."
+
+# from_there FILE: what whoever asked means by it.
+from_there() {
+    case "$1" in /*) echo "$1" ;; *) echo "$asked_in/$1" ;; esac
+}
 
 target="${CARGO_TARGET_DIR:-target}"
 out="$target/release-files"
 binary="" triple="" archives_only=""
 while [ $# -gt 0 ]; do
     case "$1" in
-        --out) out="$2"; shift 2 ;;
-        --binary) binary="$2"; shift 2 ;;
+        --out) out="$(from_there "$2")"; shift 2 ;;
+        --binary) binary="$(from_there "$2")"; shift 2 ;;
         --target) triple="$2"; shift 2 ;;
         --archives-only) archives_only=yes; shift ;;
         *)
-            sed -n '2,8s/^# \?//p' "$0" >&2
+            sed -n '2,9s/^# \?//p' "$0" >&2
             exit 2
             ;;
     esac
@@ -55,9 +62,9 @@ for shell in bash zsh fish; do
     "$binary" completions "$shell" > "$folder/completions/$shell"
 done
 cp README.md CHANGELOG.md SECURITY.md LICENSE packaging/ensue.conf packaging/systemd/ensue.service "$folder/"
-cp docs/*.md "$folder/docs/"
+cp -R docs/*.md docs/decisions docs/figures docs/pictures "$folder/docs/"
 mkdir "$folder/examples"
-cp -R examples/prometheus examples/grafana "$folder/examples/"
+cp -R examples/prometheus examples/grafana examples/trods "$folder/examples/"
 
 # pack FOLDER FILE: the folder, whose parent is the working directory, without what differs between two machines.
 pack() {
@@ -67,7 +74,7 @@ pack() {
 
 mkdir -p "$out"
 out="$(cd "$out" && pwd)"
-rm -f "$out"/ensue* "$out/SHA256SUMS"
+rm -f "$out"/ensue-*.tar.gz "$out"/ensue-chart-*.tgz "$out"/ensue-*.cdx.json "$out"/ensue_*.deb "$out/SHA256SUMS"
 (cd "$stage" && pack "$name" "$out/$name.tar.gz")
 (cd packaging/helm && pack ensue "$out/ensue-chart-$version.tgz")
 
@@ -79,5 +86,5 @@ if [ -z "$archives_only" ]; then
         echo "left out: the Debian package, because cargo-deb is not installed" >&2
     fi
 fi
-(cd "$out" && LC_ALL=C sha256sum -- ensue* > SHA256SUMS && cat SHA256SUMS)
+(cd "$out" && LC_ALL=C sha256sum -- ensue[-_]*.* > SHA256SUMS && cat SHA256SUMS)
 echo "$out"
