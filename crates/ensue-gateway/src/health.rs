@@ -1,8 +1,8 @@
 //! What a gateway tells the monitor: whether its application accepts connections.
 //!
-//! The monitor's datagram is a number; the answer is the number and `ok` or `failed`. When a connection of the application
-//! ended too early, it is asked at once whether it lives: it may have closed only this one. If it has failed, the monitor
-//! is told at once and not when it asks next.
+//! The monitor's datagram is a number; the answer is the number and `ok` or `failed`. When a connection of the
+//! application ended too early, the application is asked at once whether it lives: it may have closed only this one. If
+//! it has failed, the monitor is told at once and not when it asks next.
 
 use crate::limits::{HEARTBEAT_BYTES_MAX, PROBE_EVERY, PROBE_MAX};
 use crate::spawn;

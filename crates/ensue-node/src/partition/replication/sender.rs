@@ -73,7 +73,7 @@ impl Sender {
             self.clock = LogicalTime::ZERO;
             self.shown = LogicalTime::ZERO;
         }
-        // While it waits for lost parts it says no time: then its end may have grown, and is not known to have gone back.
+        // While it waits for lost parts it says no time: its end may have grown, and is not known to have gone back.
         let goes_back = acknowledge.end < self.end;
         let is_newer = clock >= self.clock && acknowledge.end.incarnation() >= self.end.incarnation();
         if !goes_back || is_newer {
