@@ -7,10 +7,10 @@ Run it as root on Linux, with curl, iproute2, iptables, and lighttpd or nginx in
     sudo python3 examples/trods/demo.py                       # a server machine dies in the middle of a download
     sudo python3 examples/trods/demo.py --runs 20 --fault any # machine, cut, application, in turn, at random moments
 
-It makes network namespaces: a client, a balancer with its monitor, two or more servers with their gateways, and an Ensue
-store. A stock curl downloads a big file; at a random part of it, the server that sends it is harmed. A run is good if
-curl got every byte of the file through the one connection that it opened. All namespaces and processes are gone in the
-end. The process ends with 0 if all runs were good.
+It makes network namespaces: a client, a balancer with its monitor, two or more servers with their gateways, and an
+Ensue store. A stock curl downloads a big file; at a random part of it, the server that sends it is harmed. A run is
+good if curl got every byte of the file through the one connection that it opened. All namespaces and processes are
+gone in the end. The process ends with 0 if all runs were good.
 """
 
 import argparse
@@ -39,7 +39,8 @@ DOWNLOAD_S = 60
 FAULTS = ("machine", "cut", "application")
 # A machine that is cut off comes back after so long, with all it knew.
 CUT_S = 2.0
-# Asks the store, from its namespace; the answers are lines. Keys of a partition that reads its log answer with an error.
+# Asks the store, from its namespace; the answers are lines. Keys of a partition that reads its log answer with an
+# error.
 ASK = """
 import socket, sys
 store = socket.create_connection(("10.77.2.9", 6379), 1)
@@ -504,7 +505,9 @@ def parse(words=None):
 
 
 def told(result):
-    harm = f"{result['fault']} of {', '.join(result['servers'])} at {result['part']:.1%}" if result["fault"] else "no harm"
+    harm = "no harm"
+    if result["fault"]:
+        harm = f"{result['fault']} of {', '.join(result['servers'])} at {result['part']:.1%}"
     verdict = "complete and right" if result["good"] else f"BROKEN (curl {result['exit']})"
     return (
         f"{harm}: {verdict}, {result['bytes']} bytes, {result['connections']} connection, {result['syns']} SYN, "
@@ -529,7 +532,8 @@ def main():
             print(json.dumps(result) if options.json else f"run {number + 1}: {told(result)}", flush=True)
             if not result["good"] and options.keep:
                 print(stage.tail())
-    print(f"{good} of {options.runs} downloads were complete and right", file=sys.stderr if options.json else sys.stdout)
+    told = sys.stderr if options.json else sys.stdout
+    print(f"{good} of {options.runs} downloads were complete and right", file=told)
     return 0 if good == options.runs else 1
 
 

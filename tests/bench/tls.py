@@ -3,12 +3,12 @@
 
     tls.py [--commands 400000] [--rounds 5] [--pipeline 16] [--record FILE]
 
-It needs redis-benchmark with TLS, and the binary in ENSUE_BIN or target/release/ensue; redis-server is measured beside
-it where it has TLS. Each round gives every server the same load with TLS and without, in turns, so that a busy machine
-is unfair to all alike; ratios are of the medians over the rounds. Processor time is the server's own, as the kernel
-counts it: what the client spends on TLS is not in it. Then Ensue, with nothing else to do, is asked for its figures nine
-times a second, and for nothing. One core, eight partitions, a sync a second. Data lies in a temporary folder. Only what
-was started here is stopped.
+It needs redis-benchmark with TLS, and the binary in ENSUE_BIN or target/release/ensue; redis-server is measured
+beside it where it has TLS. Each round gives every server the same load with TLS and without, in turns, so that a busy
+machine is unfair to all alike; ratios are of the medians over the rounds. Processor time is the server's own, as the
+kernel counts it: what the client spends on TLS is not in it. Then Ensue, with nothing else to do, is asked for its
+figures nine times a second, and for nothing. One core, eight partitions, a sync a second. Data lies in a temporary
+folder. Only what was started here is stopped.
 """
 
 import argparse

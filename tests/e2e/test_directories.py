@@ -357,7 +357,9 @@ def check_all_are_well(servers):
     wait_until(lambda: all_agree(servers), 30, "all agree")
     count = servers.ask("dc2", "INCR", "counter")
     for name in ("dc1", "dc3"):
-        wait_until(lambda one=name: servers.ask(one, "GET", "counter") == str(count), 20, f"{name} takes what dc2 writes")
+        wait_until(
+            lambda one=name: servers.ask(one, "GET", "counter") == str(count), 20, f"{name} takes what dc2 writes"
+        )
         info = servers.ask(name, "INFO")
         assert info["ensue_stopped"] == 0 and info["ensue_refused_dc2_partitions"] == 0, name
 

@@ -1,6 +1,7 @@
 """A past that cannot come: a token of what was never issued or was lost is refused, and nobody waits for it for ever.
 
-Tokens that are forged, of a cluster of the same name that was wiped, of a datacenter that died with what it had written.
+Tokens that are forged, of a cluster of the same name that was wiped, of a datacenter that died with what it had
+written.
 """
 
 import shutil
@@ -134,7 +135,8 @@ def test_what_was_lost_with_a_dead_datacenter_is_not_waited_for(five):
         five.wait_until_all_serve(number)
     with session(second, "eiger") as operator:
         digest = operator.execute_command("CAUSAL", "DEAD", "dc3")[0]
-        wait_until(lambda: tried(operator, "CAUSAL", "DEAD", "dc3", "CONFIRM", digest) in ("OK", True), 20, "dc3 is declared dead")
+        declare = ("CAUSAL", "DEAD", "dc3", "CONFIRM", digest)
+        wait_until(lambda: tried(operator, *declare) in ("OK", True), 20, "dc3 is declared dead")
         settled = lambda: operator.info().get("ensue_settled_dc3_partitions") == PARTITIONS
         wait_until(settled, 20, "what is left of dc3 is everywhere")
 

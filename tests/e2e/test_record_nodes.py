@@ -153,9 +153,9 @@ class Recorded(Worker):
 class Remover(Recorded):
     """Members of sets, each put in once and taken out once, between other recorded commands.
 
-    A recorded absence may be the one before or the one after, which leaves the record undecided. So what would find one is
-    not asked: who reads reads all, and who adds names the member twice, which says nothing of what was there before.
-    Judged is that what was taken out does not come back.
+    A recorded absence may be the one before or the one after, which leaves the record undecided. So what would find one
+    is not asked: who reads reads all, and who adds names the member twice, which says nothing of what was there
+    before. Judged is that what was taken out does not come back.
     """
 
     def live(self, client):

@@ -116,14 +116,21 @@ const OTHERS: [CommandSpec; 92] = [
         ),
     row("causal", -2, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
         .listed("causal", "0.1.0")
-        .subcommands(&["backup", "conflicts", "dead", "digest", "discarded", "help", "merge", "move", "readmit", "replicas", "session", "token", "wait"])
+        .subcommands(&[
+            "backup", "conflicts", "dead", "digest", "discarded", "help", "merge", "move",
+            "readmit", "replicas", "session", "token", "wait",
+        ])
         .says(
             "Carry the causal past of a session to another connection or datacenter.",
             "A token read in one datacenter and merged in another makes its writes visible there before the next answer.",
         ),
     row("client", -2, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE]), Route::Session)
         .listed("connection", "2.4.0")
-        .subcommands(&["caching", "getname", "getredir", "help", "id", "info", "kill", "list", "no-evict", "no-touch", "pause", "reply", "setinfo", "setname", "tracking", "trackinginfo", "unblock", "unpause"])
+        .subcommands(&[
+            "caching", "getname", "getredir", "help", "id", "info", "kill", "list", "no-evict",
+            "no-touch", "pause", "reply", "setinfo", "setname", "tracking", "trackinginfo",
+            "unblock", "unpause",
+        ])
         .says(
             "Name, list and close connections.",
             "Answered by the session alone.",

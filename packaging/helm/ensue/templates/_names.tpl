@@ -71,7 +71,11 @@ ensue/datacenter: {{ .Values.datacenter }}
 {{- if not $own -}}
 {{- fail (printf "datacenter: %s is none of cluster.datacenters (%s)" .Values.datacenter (join ", " $names)) -}}
 {{- end -}}
-{{- toJson (dict "name" $own.name "nodes" (int ($own.nodes | default 1)) "cores" (int ($own.cores | default 1)) "port" (int ($own.port | default 16379)) "replicas" (int ($own.replicas | default .Values.cluster.replicas))) -}}
+{{- $nodes := int ($own.nodes | default 1) -}}
+{{- $cores := int ($own.cores | default 1) -}}
+{{- $port := int ($own.port | default 16379) -}}
+{{- $replicas := int ($own.replicas | default .Values.cluster.replicas) -}}
+{{- toJson (dict "name" $own.name "nodes" $nodes "cores" $cores "port" $port "replicas" $replicas) -}}
 {{- end -}}
 
 {{/* The line `replicas`: that of the cluster, and of datacenters that have others. */}}
@@ -127,13 +131,15 @@ node {{ $datacenter.name }} {{ $name }}:{{ $datacenter.port | default 16379 }} c
 {{- range .Values.cluster.datacenters -}}
 {{- $replicas := int (.replicas | default $.Values.cluster.replicas) -}}
 {{- if lt (int (.nodes | default 1)) $replicas -}}
-{{- fail (printf "cluster.datacenters: %s has %d nodes, too few for %d replicas" .name (int (.nodes | default 1)) $replicas) -}}
+{{- $nodes := int (.nodes | default 1) -}}
+{{- fail (printf "cluster.datacenters: %s has %d nodes, too few for %d replicas" .name $nodes $replicas) -}}
 {{- end -}}
 {{- end -}}
 {{- $spare := int (include "ensue.spare" .) -}}
 {{- $away := .Values.podDisruptionBudget.maxUnavailable -}}
 {{- if and .Values.podDisruptionBudget.enabled (gt $spare 0) (not (kindIs "string" $away)) (gt (int $away) $spare) -}}
-{{- fail (printf "podDisruptionBudget.maxUnavailable: replicas can do without %d pod(s), and not without %d" $spare (int $away)) -}}
+{{- $message := "podDisruptionBudget.maxUnavailable: replicas can do without %d pod(s), and not without %d" -}}
+{{- fail (printf $message $spare (int $away)) -}}
 {{- end -}}
 {{- if and .Values.auth.enabled (not .Values.auth.existingSecret) (not .Values.auth.password) -}}
 {{- fail "auth.enabled needs auth.existingSecret or auth.password; auth.enabled=false serves everybody who reaches the port" -}}
