@@ -37,6 +37,18 @@ impl Ages {
         }
     }
 
+    /// The stream ends here: what it was known to hold behind that was lost before anybody had received it.
+    pub(in crate::partition) fn end_at(&mut self, end: Position) {
+        self.latest = self.latest.min(end);
+        while let Some((last, began_us)) = self.steps.pop_back() {
+            let before = self.steps.back().map_or(Position(0), |(last, _)| *last);
+            if before < end {
+                self.steps.push_back((last.min(end), began_us));
+                return;
+            }
+        }
+    }
+
     /// The last place that the stream has come to.
     pub(in crate::partition) fn latest(&self) -> Position {
         self.latest
@@ -66,6 +78,19 @@ mod tests {
         }
         let age = |after| ages.age_ms(at_ms(1_000), Position(after));
         assert_eq!([0, 1, 4, 5, 9].map(age), [900, 800, 500, 0, 0]);
+    }
+
+    #[test]
+    fn what_was_lost_of_a_stream_ages_no_more() {
+        let mut ages = Ages::default();
+        for n in 1..=5 {
+            ages.come(at_ms(100 * n), Position(n), Position(0));
+        }
+        ages.end_at(Position(3));
+        assert_eq!((ages.latest(), ages.age_ms(at_ms(900), Position(3))), (Position(3), 0));
+        assert_eq!(ages.age_ms(at_ms(900), Position(2)), 600);
+        ages.come(at_ms(800), Position(4), Position(0));
+        assert_eq!(ages.age_ms(at_ms(900), Position(3)), 100);
     }
 
     #[test]

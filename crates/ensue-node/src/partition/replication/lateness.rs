@@ -60,6 +60,9 @@ impl Replication {
         let (known, applied) = (self.known_end(origin), self.applied_through(origin));
         let Lateness { heard, visible, .. } = &mut self.lateness;
         let ages = heard.entry(origin).or_default();
+        if known < ages.latest() {
+            ages.end_at(known);
+        }
         if ages.latest() <= applied {
             visible.begin_again(origin);
         }
