@@ -216,7 +216,7 @@ impl Joining {
     }
 
     /// A copy is of one directory: if the donor serves another one since, that one's streams and counts are others.
-    pub(in crate::partition::recovery) fn give_up_copy_of_another(
+    pub(in crate::partition::recovery) fn abandon_copy_of_another(
         &mut self,
         p: &mut Peering<'_>,
         from: DatacenterId,

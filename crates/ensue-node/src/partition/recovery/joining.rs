@@ -71,7 +71,7 @@ impl Joining {
             Message::Introduce(introduction) if p.others.replication.knows(from) => {
                 let asks = introduction.asks;
                 p.peers.keep_the_log_for(p.cx, p.others, from, &introduction);
-                self.give_up_copy_of_another(p, from, introduction.directory);
+                self.abandon_copy_of_another(p, from, introduction.directory);
                 self.answers.insert(from, introduction);
                 if asks {
                     p.introduce(from, false);
