@@ -134,8 +134,7 @@ fn groups(cx: &Cx<'_>) -> (Vec<(PartitionId, Vec<Dependency>)>, TimeVector) {
         }
         Ok(Past::Times(times)) if !times.is_zero() => {
             let times = beneath(&times, &cx.protocol().doubted(causes));
-            let all = (0..cx.core.partitions()).map(|number| (PartitionId(number), Vec::new()));
-            (all.collect(), times)
+            (all_partitions(cx), times)
         }
         Ok(Past::Times(_)) | Err(_) => Default::default(),
     }
@@ -148,10 +147,14 @@ fn whatever_is_written(cx: &Cx<'_>) -> (Vec<(PartitionId, Vec<Dependency>)>, Tim
     if time == LogicalTime::ZERO {
         return Default::default();
     }
-    let all = (0..cx.core.partitions()).map(|number| (PartitionId(number), Vec::new()));
     let mut times = TimeVector::default();
     times.raise(cx.core.config.topology.datacenter, time);
-    (all.collect(), times)
+    (all_partitions(cx), times)
+}
+
+/// Each partition, asked for no single operation.
+fn all_partitions(cx: &Cx<'_>) -> Vec<(PartitionId, Vec<Dependency>)> {
+    (0..cx.core.partitions()).map(|number| (PartitionId(number), Vec::new())).collect()
 }
 
 /// Of a dead datacenter the time that its loss may have covered up: whoever knows the loss says whether it holds
