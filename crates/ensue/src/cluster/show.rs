@@ -56,7 +56,8 @@ mod tests {
             Group { partition: 0, owner: 0, term: 2, committed: 1_000, changes: true, reached, members };
         let datacenter = Datacenter { name: "dc1".into(), nodes: 4, groups: vec![group] };
         let expected = "dc1: 1 partitions on 4 nodes\n  node 0       1 replicas, owns 1 of them\n  \
-             node 1       1 replicas, owns 0 of them  (cannot be reached)\n  node 2       1 replicas, owns 0 of them\n  \
+             node 1       1 replicas, owns 0 of them  (cannot be reached)\n  \
+             node 2       1 replicas, owns 0 of them\n  \
              node 3       0 replicas, owns 0 of them\npartition  owner  replicas on nodes\n        \
              0      0  0, 1 (silent), 2 (990 entries behind), 3 (learns)  (its members change)\n";
         assert_eq!(text(&datacenter, Paint::off()), expected);
