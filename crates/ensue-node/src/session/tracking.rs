@@ -209,11 +209,10 @@ impl Tracking {
         let mut pushes = Vec::new();
         while keys_max > 0 && self.readers.len() > keys_max {
             let Some(key) = self.readers.keys().next().cloned() else { break };
-            pushes.extend(
-                self.take_readers(&key)
-                    .into_iter()
-                    .filter_map(|id| self.told(id, Some(std::slice::from_ref(&key)))),
-            );
+            let readers = self.take_readers(&key);
+            self.note_changed(&readers, &key);
+            let keys = Some(std::slice::from_ref(&key));
+            pushes.extend(readers.into_iter().filter_map(|id| self.told(id, keys)));
         }
         pushes
     }
@@ -227,11 +226,7 @@ impl Tracking {
             self.readers.insert(key.clone(), BTreeSet::from([own]));
             self.items += 1;
         }
-        for id in &told {
-            if let Some(tracked) = self.clients.get_mut(id).filter(|tracked| tracked.reading.contains(key)) {
-                tracked.changed.insert(key.clone());
-            }
-        }
+        self.note_changed(&told, key);
         for (id, tracked) in &mut self.clients {
             let Options { broadcast, prefixes, no_loop, .. } = &tracked.options;
             let is_own = *no_loop && writer == Some(*id);
@@ -263,10 +258,22 @@ impl Tracking {
         taken.into_iter().filter_map(|(id, keys)| self.told(id, Some(&keys))).collect()
     }
 
+    /// Clients that have asked for a key, and have no answer yet, are told of it behind the answer, too.
+    fn note_changed(&mut self, clients: &BTreeSet<SessionId>, key: &Bytes) {
+        for id in clients {
+            if let Some(tracked) = self.clients.get_mut(id).filter(|tracked| tracked.reading.contains(key)) {
+                tracked.changed.insert(key.clone());
+            }
+        }
+    }
+
     /// All keys may have changed.
     pub(super) fn on_everything(&mut self) -> Vec<Push> {
         self.readers.clear();
         self.items = 0;
+        for tracked in self.clients.values_mut() {
+            tracked.changed.extend(tracked.reading.iter().cloned());
+        }
         self.clients.keys().filter_map(|id| self.told(*id, None)).collect()
     }
 

@@ -74,6 +74,18 @@ fn what_changes_before_the_answer_is_told_behind_it_again() {
     assert_eq!(told(&mut world), "", "it does not count as read");
 }
 
+/// As by `FLUSHALL`, a lost link, or another owner of some partition: the answer is read before or after it.
+#[test]
+fn a_change_of_everything_before_the_answer_is_told_behind_it_again() {
+    let mut world = tracking("");
+    let key = key(0, 0);
+    world.send(&[&format!("GET {key}")]);
+    changed(&mut world, None, None);
+    assert_eq!(told(&mut world), ">2|$10|invalidate|_|");
+    world.executed(vec![bulk("old")]);
+    assert_eq!(world.received(), format!("$3|old|>2|$10|invalidate|*1|$2|{key}|"));
+}
+
 #[test]
 fn a_lost_link_counts_as_a_change_of_everything() {
     let mut world = tracking("");
