@@ -16,6 +16,13 @@ pub(crate) enum Combination {
     AllOk,
     /// The first answer, where all are equal.
     First,
+    /// Of a library that partitions know alike, unless one of them was restarted or has another owner: whether all had
+    /// lacked it.
+    Loaded,
+    /// Whether one of them had it.
+    Deleted,
+    /// The answer of all, if they know the same libraries.
+    Same,
     /// For each element 1 if it is 1 in every array, and 0 otherwise.
     Every,
     /// One partition at most has done what all were asked to do, or says why it does not; the others say that they have
@@ -51,8 +58,11 @@ impl From<Combine> for Combination {
 impl Combination {
     /// The one answer. Each piece comes with the places of its keys among `keys` in all.
     pub(crate) fn combine(self, pieces: Vec<(Vec<usize>, Reply)>, keys: usize) -> Reply {
-        if self == Combination::Kill {
-            return killed(pieces);
+        match self {
+            Combination::Kill => return killed(pieces),
+            Combination::Loaded if is_mixed(&pieces) => return LOADED_SOMEWHERE,
+            Combination::Deleted if is_mixed(&pieces) => return Reply::OK,
+            _ => {}
         }
         if let Some((_, error)) = pieces.iter().find(|(_, reply)| reply.is_error()) {
             return error.clone();
@@ -63,8 +73,11 @@ impl Combination {
                 let sum = pieces.iter().fold(0_i64, |sum, (_, reply)| sum.saturating_add(integer(reply)));
                 Reply::Integer(sum)
             }
-            Combination::AllOk => Reply::OK,
-            Combination::First => pieces.into_iter().next().map_or(Reply::Nil, |(_, reply)| reply),
+            Combination::AllOk | Combination::Deleted => Reply::OK,
+            Combination::Same if pieces.windows(2).any(|two| two[0].1 != two[1].1) => LIBRARIES_DIFFER,
+            Combination::First | Combination::Loaded | Combination::Same => {
+                pieces.into_iter().next().map_or(Reply::Nil, |(_, reply)| reply)
+            }
             Combination::Every => every(pieces),
             Combination::Kill => killed(pieces),
             Combination::Running => running(pieces),
@@ -83,6 +96,24 @@ impl Combination {
         }
     }
 }
+
+/// Some did what others say they cannot do, or need not. That an owner was silent is not among it.
+fn is_mixed(pieces: &[(Vec<usize>, Reply)]) -> bool {
+    let refuses = |reply: &Reply| matches!(reply, Reply::Error(words) if words.starts_with("ERR "));
+    pieces.iter().any(|(_, reply)| !reply.is_error())
+        && pieces.iter().any(|(_, reply)| refuses(reply))
+        && pieces.iter().all(|(_, reply)| !reply.is_error() || refuses(reply))
+}
+
+const LOADED_SOMEWHERE: Reply = Reply::error(
+    "ERR some partitions had a library of that name and others did not, which have it now: a node was restarted or a \
+     partition has another owner. Load it with REPLACE, so that all have the same",
+);
+
+const LIBRARIES_DIFFER: Reply = Reply::error(
+    "ERR partitions know different libraries, since a node was restarted or a partition has another owner. Load them \
+     again with REPLACE",
+);
 
 fn gather(pieces: Vec<(Vec<usize>, Reply)>, keys: usize) -> Reply {
     let mut gathered = vec![Reply::Nil; keys];

@@ -4,7 +4,7 @@ use crate::session::plan::Plan;
 use crate::session::plan::combine::Combination;
 use bytes::Bytes;
 use ensue_resp::command;
-use ensue_types::{Args, PartitionId, Reply};
+use ensue_types::{Args, Reply};
 
 /// The plan of a `FUNCTION`, or its answer.
 pub(in crate::session) fn admin(partitions: u16, args: &Args) -> Result<Plan, Reply> {
@@ -20,20 +20,16 @@ pub(in crate::session) fn admin(partitions: u16, args: &Args) -> Result<Plan, Re
             let mut load = args[..2].to_vec();
             load.extend(options.first().cloned());
             load.push(text.clone());
-            all(Combination::First, &load)
+            all(Combination::Loaded, &load)
         }
-        (b"delete", [_]) => all(Combination::AllOk, args),
+        (b"delete", [_]) => all(Combination::Deleted, args),
         (b"flush", []) => all(Combination::AllOk, args),
         (b"flush", [mode]) if mode.eq_ignore_ascii_case(b"sync") || mode.eq_ignore_ascii_case(b"async") => {
             all(Combination::AllOk, args)
         }
         (b"flush", [_]) => Err(Reply::error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")),
-        (b"restore", [_] | [_, _]) => all(Combination::AllOk, args),
-        (b"list", _) | (b"dump", []) => {
-            let mut plan = Plan::single(partitions);
-            plan.add_at(PartitionId(0), false, args.clone());
-            Ok(plan)
-        }
+        (b"restore", [_] | [_, _]) => all(Combination::Loaded, args),
+        (b"list", _) | (b"dump", []) => all(Combination::Same, args),
         (b"kill", []) => all(Combination::Kill, args),
         (b"stats", []) => all(Combination::Running, args),
         (b"help", []) => Err(Reply::Array(HELP.map(|line| Reply::Status(line.into())).to_vec())),

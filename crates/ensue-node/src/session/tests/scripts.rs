@@ -119,6 +119,28 @@ fn a_script_is_killed_wherever_it_runs() {
     assert_eq!(of_all("FUNCTION STATS", [none(), Reply::error("BUSY x"), none(), none()]), "-BUSY x|");
 }
 
+/// One of them was restarted, or has another owner.
+#[test]
+fn libraries_that_not_all_partitions_know_are_told_of() {
+    let there = || Reply::error("ERR Library 'lib' already exists");
+    let missing = || Reply::error("ERR Library not found");
+    let load = "FUNCTION LOAD #!lua";
+    assert_eq!(of_all(load, [bulk("lib"), bulk("lib"), bulk("lib"), bulk("lib")]), "$3|lib|");
+    assert_eq!(of_all(load, [there(), there(), there(), there()]), "-ERR Library 'lib' already exists|");
+    let some = of_all(load, [there(), bulk("lib"), there(), there()]);
+    assert!(some.contains("others did not") && some.contains("REPLACE"), "{some}");
+    let silent = Reply::error("UNAVAILABLE it is silent");
+    assert_eq!(of_all(load, [bulk("lib"), silent, there(), there()]), "-UNAVAILABLE it is silent|");
+    assert_eq!(of_all("FUNCTION DELETE lib", [missing(), Reply::OK, missing(), Reply::OK]), "+OK|");
+    assert!(
+        of_all("FUNCTION DELETE lib", [missing(), missing(), missing(), missing()]).starts_with("-ERR Lib")
+    );
+    let libraries = |count| Reply::Array(vec![bulk("lib"); count]);
+    let list = |counts: [usize; 4]| of_all("FUNCTION LIST", counts.map(libraries));
+    assert_eq!(list([1, 1, 1, 1]), "*1|$3|lib|");
+    assert!(list([1, 1, 0, 1]).starts_with("-ERR partitions know different libraries"));
+}
+
 #[test]
 fn a_session_waits_for_longer_when_it_is_told_that_its_script_runs() {
     let mut world = World::new();
