@@ -729,6 +729,8 @@ impl Turn<'_> {
 
     /// Gives every command of the exchange its error, and goes on with what follows.
     fn fail(&mut self, failure: &Failure) {
+        // It was published by a script whose end is not known.
+        self.session.published.clear();
         if matches!(self.session.then, Then::Pass) {
             return held::on_whether_it_reads(self, &failure.reply(false));
         }
