@@ -64,6 +64,24 @@ def has_votes(group, number):
     return bool(owned)
 
 
+def test_the_owner_of_a_partition_heeds_parameters_from_the_start_and_after_an_election(group):
+    one = group("min-replicas-to-write 1")
+
+    def refusal(number):
+        try:
+            return "OK" if one.ask(number, "SET", KEYS[0], "1") else None
+        except redis.ResponseError as error:
+            return str(error).split()[0]
+
+    wait_until(lambda: refusal(0) == "OK", 30, "dc2 follows")
+    one.end(3, signal.SIGKILL)
+    wait_until(lambda: refusal(0) == "NOREPLICAS", 30, "nobody follows, and the first owners know it")
+    for number in (1, 2):
+        one.ask(number, "CONFIG", "SET", "min-replicas-to-write", "0")
+    one.end(0, signal.SIGKILL)
+    wait_until(lambda: refusal(1) == "OK", 30, "the next owners have what was set on their nodes")
+
+
 def test_a_node_that_stops_hands_its_partitions_over(group):
     one = group()
     one.ask(0, "SET", "before", "1")

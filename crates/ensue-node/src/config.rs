@@ -259,6 +259,27 @@ impl fmt::Debug for TokenKey {
     }
 }
 
+/// What may change while a partition serves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings<'a> {
+    /// Bytes that its rows may take; 0 is no bound.
+    pub(crate) memory: u64,
+    /// What is beyond that is evicted at once, since an operator has lowered the bound, and not only as data grows.
+    pub(crate) shrinks: bool,
+    /// Which rows are evicted beyond that, one of `POLICIES`.
+    pub(crate) policy: &'a str,
+    /// Entries of a stream that are trimmed together; 0 is the default.
+    pub(crate) stream_node_entries: usize,
+    /// How many other datacenters must follow for writes to be taken.
+    pub(crate) followers: u64,
+    /// By how many seconds these may lag.
+    pub(crate) follower_lag_s: u64,
+    /// Commands are refused after so many milliseconds of a script; 0 is never.
+    pub(crate) busy_after_ms: u64,
+    /// Deadlines are looked at by time, and not only after a command has found nothing under a name.
+    pub(crate) expires_actively: bool,
+}
+
 /// Everything a core's node needs to know.
 #[derive(Clone)]
 pub struct NodeConfig {

@@ -160,8 +160,7 @@ impl Holding {
 
     /// A message of this datacenter was refused before it came here.
     pub(crate) fn count_refused(&mut self, by: DatacenterId) {
-        let Partition { cx, peers, .. } = &mut self.partition;
-        peers.count_refused(cx, by);
+        self.partition.count_refused(by);
     }
 
     pub(crate) fn shut_down(&mut self) {

@@ -4,7 +4,7 @@
 //! comes back in by the same door. An input is run until nothing inside has anything left to say to anything inside.
 
 use crate::admission::Admission;
-use crate::config::NodeConfig;
+use crate::config::{NodeConfig, Settings};
 use crate::gate::Gate;
 use crate::held::Holding;
 use crate::partition::{Partition, Protocols};
@@ -96,12 +96,8 @@ impl Node {
             config: config.clone(),
             protocols,
         };
-        let (followers, busy_after_ms) = (node.followers(), node.busy_after_ms());
-        for partition in node.partitions.values_mut() {
-            partition.keyspaces.set_followers(followers);
-            partition.keyspaces.set_busy_after_ms(busy_after_ms);
-            partition.start();
-        }
+        node.adopt_parameters(false);
+        node.partitions.values_mut().for_each(|partition| partition.start());
         node.gather();
         Ok(node)
     }
@@ -236,7 +232,7 @@ impl Node {
                 self.partitions.values_mut().for_each(|partition| partition.cx.statistics.reset());
             }
             if self.sessions.take_parameters_changed() {
-                self.adopt_parameters();
+                self.adopt_parameters(true);
             }
             self.finish_stopping();
         }
@@ -244,34 +240,24 @@ impl Node {
         self.gather_from_sessions();
     }
 
-    /// Tells the partitions of the parameters that are theirs.
-    fn adopt_parameters(&mut self) {
+    /// Gives the partitions the parameters that are theirs. Those that are owned here share the memory of this core.
+    /// They evict what is beyond a share that an operator has lowered, and not what is beyond one that is smaller
+    /// because this core owns a partition more.
+    fn adopt_parameters(&mut self, are_changed: bool) {
         let parameters = self.sessions.parameters();
-        let maxmemory = u64::try_from(parameters.number("maxmemory")).unwrap_or(0);
-        let share = maxmemory.div_ceil(u64::from(self.config.node_cores.max(1)));
-        let owned = self.partitions.len() as u64;
-        let policy = parameters.value("maxmemory-policy");
-        let node_entries = usize::try_from(parameters.number("stream-node-max-entries")).unwrap_or(0);
-        let (followers, is_active) = (self.followers(), self.sessions.expires_actively());
-        let busy_after_ms = self.busy_after_ms();
-        for partition in self.partitions.values_mut() {
-            partition.cx.set_stream_node_max_entries(node_entries);
-            partition.keyspaces.share_memory(share, owned);
-            partition.keyspaces.set_policy(policy);
-            partition.keyspaces.set_followers(followers);
-            partition.keyspaces.set_busy_after_ms(busy_after_ms);
-            partition.maintenance.expire_actively(is_active);
-        }
-    }
-
-    /// How many other datacenters must follow for writes to be taken, and by how many seconds they may lag.
-    fn followers(&self) -> (u64, u64) {
-        let number = |name| u64::try_from(self.sessions.parameters().number(name)).unwrap_or(0);
-        (number(REPLICAS_MIN), number(REPLICAS_LAG_MAX))
-    }
-
-    fn busy_after_ms(&self) -> u64 {
-        u64::try_from(self.sessions.parameters().number(BUSY_AFTER_MS)).unwrap_or(0)
+        let number = |name| u64::try_from(parameters.number(name)).unwrap_or(0);
+        let core_memory = number("maxmemory").div_ceil(u64::from(self.config.node_cores.max(1)));
+        let settings = Settings {
+            memory: core_memory.div_ceil(self.partitions.len().max(1) as u64),
+            shrinks: are_changed,
+            policy: parameters.value("maxmemory-policy"),
+            stream_node_entries: usize::try_from(number("stream-node-max-entries")).unwrap_or(usize::MAX),
+            followers: number(REPLICAS_MIN),
+            follower_lag_s: number(REPLICAS_LAG_MAX),
+            busy_after_ms: number(BUSY_AFTER_MS),
+            expires_actively: self.sessions.expires_actively(),
+        };
+        self.partitions.values_mut().for_each(|partition| partition.adopt(&settings));
     }
 
     /// If scripts run for long in all partitions of the datacenter, and all are here, sessions refuse what they would
@@ -426,11 +412,11 @@ impl Node {
         // No two owners of a partition give the same numbers to what they ask.
         config.boot = term as u32;
         config.identity_seed ^= u128::from(term) << 32;
-        let mut partition = Partition::new(id, Arc::new(config), self.protocols.clone(), now);
-        partition.keyspaces.set_busy_after_ms(self.busy_after_ms());
-        partition.start();
+        let partition = Partition::new(id, Arc::new(config), self.protocols.clone(), now);
         self.partitions.insert(id, Holding::new(partition));
         self.gates.insert(id, Gate::default());
+        self.adopt_parameters(false);
+        self.partitions.get_mut(&id).expect("it was inserted").start();
         let own = CoreName { datacenter: self.config.topology.datacenter, core: self.config.core };
         self.on_owner(now, own, id, term);
         let (topology, placement) = (&self.config.topology, self.sessions.placement());
@@ -446,6 +432,8 @@ impl Node {
     fn follow(&mut self, now: Now, id: PartitionId) {
         self.gates.remove(&id);
         if self.partitions.remove(&id).is_some() {
+            self.adopt_parameters(false);
+            self.note_busy();
             let (datacenter, core) = (self.config.topology.datacenter, self.config.core);
             self.sessions.placement_mut().on_gone(datacenter, id, core);
             self.sessions.on_partition_moved(now, id);

@@ -31,7 +31,7 @@ mod transactions;
 mod visibility;
 mod work;
 
-use crate::config::{AppendFsync, NodeConfig};
+use crate::config::{AppendFsync, NodeConfig, Settings};
 use crate::trace::Trace;
 use cx::Cx;
 pub use cx::Protocols;
@@ -67,45 +67,30 @@ use visibility::Visibility;
 #[derive(Clone, Debug)]
 pub struct Partition {
     pub(crate) cx: Cx,
-    pub(crate) stage: Stage,
-    pub(crate) durability: Persistence,
+    stage: Stage,
+    durability: Persistence,
     pub(crate) keyspaces: Keyspaces,
-    pub(crate) reads: Reads,
-    pub(crate) transactions: Transactions,
-    pub(crate) others: Others,
-    pub(crate) maintenance: Maintenance,
-    pub(crate) peers: Peers,
+    reads: Reads,
+    transactions: Transactions,
+    others: Others,
+    maintenance: Maintenance,
+    peers: Peers,
 }
 
 impl Partition {
     pub(crate) fn executor(&mut self) -> Executor<'_> {
-        Executor {
-            cx: &mut self.cx,
-            others: &mut self.others,
-            keyspaces: &mut self.keyspaces,
-            transactions: &mut self.transactions,
-            reads: &mut self.reads,
-        }
+        let Partition { cx, others, keyspaces, transactions, reads, .. } = self;
+        Executor { cx, others, keyspaces, transactions, reads }
     }
 
-    pub(crate) fn visibility(&mut self) -> Visibility<'_> {
-        Visibility {
-            cx: &mut self.cx,
-            others: &mut self.others,
-            keyspaces: &mut self.keyspaces,
-            transactions: &mut self.transactions,
-        }
+    fn visibility(&mut self) -> Visibility<'_> {
+        let Partition { cx, others, keyspaces, transactions, .. } = self;
+        Visibility { cx, others, keyspaces, transactions }
     }
 
-    pub(crate) fn peering(&mut self) -> Peering<'_> {
-        Peering {
-            cx: &mut self.cx,
-            others: &mut self.others,
-            keyspaces: &mut self.keyspaces,
-            transactions: &mut self.transactions,
-            durability: &mut self.durability,
-            peers: &mut self.peers,
-        }
+    fn peering(&mut self) -> Peering<'_> {
+        let Partition { cx, others, keyspaces, transactions, durability, peers, .. } = self;
+        Peering { cx, others, keyspaces, transactions, durability, peers }
     }
 
     pub(crate) fn metrics(&mut self) -> Vec<(String, i64)> {
@@ -133,6 +118,17 @@ impl Partition {
             peers: Peers::default(),
             cx: Cx::new(id, config, protocols, now),
         }
+    }
+
+    /// What may change while it serves is this from now on.
+    pub(crate) fn adopt(&mut self, settings: &Settings<'_>) {
+        self.cx.adopt(settings);
+        self.keyspaces.adopt(settings);
+        self.maintenance.adopt(settings);
+    }
+
+    pub(crate) fn count_refused(&mut self, by: DatacenterId) {
+        self.peers.count_refused(&mut self.cx, by);
     }
 
     /// The partition does something else from here on.
@@ -483,6 +479,7 @@ impl Partition {
         self.keyspaces.send_acknowledgements(&mut self.cx, &mut self.others);
         self.reads.report_times(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.executor().serve_pops();
+        self.keyspaces.note_waiting(self.others.replication.inbound.waiting_bytes());
         if self.keyspaces.shrink(&mut self.cx, &mut self.others) {
             self.executor().notify_changes();
         }
@@ -683,9 +680,11 @@ impl Partition {
 
     /// The directory is another one than the one that was read: everything begins as with a start.
     fn read_anew(&mut self) {
-        let Partition { cx, peers, .. } = self;
+        let Partition { cx, keyspaces, peers, maintenance, .. } = self;
         let mut anew = Partition::new(cx.id, cx.config.clone(), cx.protocols.clone(), cx.now);
         anew.cx.take_over(cx);
+        anew.keyspaces.take_over_bounds(keyspaces);
+        anew.maintenance.take_over_bounds(maintenance);
         anew.peers.buffered = std::mem::take(&mut peers.buffered);
         *self = anew;
         self.start();

@@ -229,7 +229,7 @@ const SIMULATOR: Table = Table {
 const PARTITION: Table = Table {
     module: "crate::partition",
     folder: "crates/ensue-node/src/partition",
-    conductor: Some(Conductor { name: "Partition", fields_max: 9, methods_max: 43 }),
+    conductor: Some(Conductor { name: "Partition", fields_max: 9, methods_max: 45 }),
     rows: &[
         ("json", &[]),
         ("order", &[]),

@@ -13,7 +13,7 @@ pub(in crate::partition) mod listing;
 pub(in crate::partition) mod refusals;
 pub(in crate::partition) mod words;
 
-use crate::config::NodeConfig;
+use crate::config::{NodeConfig, Settings};
 use crate::partition::journal::Journal;
 use crate::partition::journal::outbox::Outbox;
 use crate::partition::order::Moment;
@@ -92,9 +92,8 @@ impl Cx {
         }
     }
 
-    /// The parameter of this name is this from now on.
-    pub(crate) fn set_stream_node_max_entries(&mut self, entries: usize) {
-        self.stream_node_max_entries = entries;
+    pub(super) fn adopt(&mut self, settings: &Settings<'_>) {
+        self.stream_node_max_entries = settings.stream_node_entries;
     }
 
     pub(super) fn stream_node_max_entries(&self) -> usize {
@@ -122,6 +121,7 @@ impl Cx {
         self.traces = std::mem::take(&mut before.traces);
         self.statistics = std::mem::take(&mut before.statistics);
         self.next_number = before.next_number;
+        self.stream_node_max_entries = before.stream_node_max_entries;
         self.clock = before.clock;
     }
 

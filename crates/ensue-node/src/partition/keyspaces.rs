@@ -19,7 +19,7 @@ pub(in crate::partition) mod times;
 pub(in crate::partition) mod uses;
 pub(in crate::partition) mod watched;
 
-use crate::config::NodeConfig;
+use crate::config::{NodeConfig, Settings};
 use crate::handlers::HandlerTable;
 use crate::partition::branching::Branching;
 use crate::partition::cx::{Cx, Protocols};
@@ -33,7 +33,7 @@ use conflicts::ConflictLog;
 use contexts::Contexts;
 use ensue_script::Scripts;
 use ensue_store::keyspace::{Keyspace, Written};
-use ensue_types::{KeyspaceId, PartitionId, Stamp, limits};
+use ensue_types::{KeyspaceId, LogicalTime, PartitionId, Stamp, limits};
 use paused::{BUSY_AFTER_MS, PausedScript};
 use snapshot::ReadCounts;
 use std::sync::Arc;
@@ -63,10 +63,14 @@ pub(crate) struct Keyspaces {
     paused: Option<Box<PausedScript>>,
     /// After so many milliseconds of a script commands are refused; 0 is never.
     busy_after_ms: u64,
-    /// Of each keyspace, the locations that have not been looked at since the floor last rose.
+    /// Of each keyspace, the locations that have not been looked at since the floor, or `read_since`, last rose.
     unfolded: Vec<usize>,
+    /// No read transaction may need what was replaced before this time, in keyspaces that keep it for them.
+    read_since: LogicalTime,
     /// Of each keyspace, how far it has been forgotten what settled values carry.
     forgetting: Vec<ForgettingPass>,
+    /// What received entries take that wait for others.
+    waiting_bytes: u64,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
     memory_max: u64,
     /// Which rows are evicted beyond that, and what it takes to choose them.
@@ -117,8 +121,10 @@ impl Keyspaces {
             paused: None,
             busy_after_ms: BUSY_AFTER_MS,
             unfolded: vec![0; usize::from(limits::KEYSPACES)],
+            read_since: LogicalTime::ZERO,
             forgetting: vec![ForgettingPass::default(); usize::from(limits::KEYSPACES)],
             accesses: Accesses::of_policy(Policy::named(&config.maxmemory_policy)),
+            waiting_bytes: 0,
             excess: 0,
             evicted: 0,
             followers: Followers::default(),
@@ -176,22 +182,29 @@ impl Keyspaces {
         self.evicted
     }
 
-    /// Which rows are evicted from now on.
-    pub(crate) fn set_policy(&mut self, policy: &str) {
+    /// What is bounded from now on, and how: rows that take more memory are evicted, or writes refused.
+    pub(in crate::partition) fn adopt(&mut self, settings: &Settings<'_>) {
+        let Settings { memory, shrinks, policy, followers, follower_lag_s, busy_after_ms, .. } = *settings;
         self.accesses.set_policy(Policy::named(policy));
-    }
-
-    /// How many other datacenters must follow from now on, and by how many seconds they may lag.
-    pub(crate) fn set_followers(&mut self, (count, lag_s_max): (u64, u64)) {
-        self.followers = Followers { count, lag_ms_max: lag_s_max.saturating_mul(1_000) };
-    }
-
-    /// So many bytes may be held by all partitions of the core, which are so many; 0 is no bound.
-    pub(crate) fn share_memory(&mut self, bytes: u64, partitions: u64) {
-        let before = std::mem::replace(&mut self.memory_max, bytes.div_ceil(partitions.max(1)));
-        let is_lower = self.memory_max > 0 && (before == 0 || self.memory_max < before);
+        self.followers = Followers { count: followers, lag_ms_max: follower_lag_s.saturating_mul(1_000) };
+        self.busy_after_ms = busy_after_ms;
+        let before = std::mem::replace(&mut self.memory_max, memory);
+        let is_lower = shrinks && self.memory_max > 0 && (before == 0 || self.memory_max < before);
         let above = if is_lower { u64::MAX } else { self.excess };
         self.excess = above.min(self.bytes_above());
+    }
+
+    /// A partition that begins anew is bounded as it was before.
+    pub(in crate::partition) fn take_over_bounds(&mut self, before: &Keyspaces) {
+        self.accesses.set_policy(before.accesses.policy());
+        self.followers = before.followers;
+        self.busy_after_ms = before.busy_after_ms;
+        self.memory_max = before.memory_max;
+    }
+
+    /// Received entries take so much until they become rows.
+    pub(in crate::partition) fn note_waiting(&mut self, bytes: u64) {
+        self.waiting_bytes = bytes;
     }
 
     pub(crate) fn keyspace(&mut self, keyspace: KeyspaceId) -> &mut Keyspace {

@@ -254,6 +254,7 @@ impl CoreState {
             let all = config.maxmemory.saturating_mul(u64::from(config.node_cores));
             parameters.begin_with("maxmemory", all.to_string());
         }
+        parameters.begin_with("maxmemory-policy", config.maxmemory_policy.clone());
         CoreState {
             parameters_changed: false,
             expires_lazily: false,

@@ -175,11 +175,6 @@ impl Keyspaces {
         self.paused.as_ref().map(|paused| (paused.execution.keyspace, paused.execution.request))
     }
 
-    /// Commands are refused after so many milliseconds of a script; 0 is never.
-    pub(crate) fn set_busy_after_ms(&mut self, ms: u64) {
-        self.busy_after_ms = ms;
-    }
-
     /// Why commands are refused because of a script, if they are.
     pub(crate) fn busy_refusal(&self, now: Now) -> Option<&'static str> {
         let paused = self.paused.as_ref()?;

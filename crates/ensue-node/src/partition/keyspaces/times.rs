@@ -34,11 +34,15 @@ impl Keyspaces {
 
     fn fold_some(&mut self, cx: &Cx, others: &Others, number: usize, budget: usize) {
         let protocol = cx.protocols[number].as_ref();
-        let times = others.stable_time.times.floor().clone();
-        let predicate = VisibilityPredicate { datacenter: cx.datacenter, times, whole: true };
         let budget = budget.min(self.unfolded[number]);
-        self.keyspaces[number].settle(&Shown { protocol, predicate: &predicate }, budget);
         self.unfolded[number] -= budget;
+        if protocol.needs().snapshot_vectors {
+            let times = others.stable_time.times.floor().clone();
+            let predicate = VisibilityPredicate { datacenter: cx.datacenter, times, whole: true };
+            self.keyspaces[number].settle(&Shown { protocol, predicate: &predicate }, budget);
+        } else {
+            self.keyspaces[number].settle(&HereSince(self.read_since), budget);
+        }
     }
 
     pub(in crate::partition) fn on_stable(
@@ -95,21 +99,22 @@ impl Keyspaces {
         }
     }
 
-    /// Forgets what no read transaction may need any more.
+    /// Folds and forgets what no read transaction may need any more.
     pub(in crate::partition) fn forget_after_reads(&mut self, cx: &mut Cx, others: &mut Others) {
         if !cx.protocols.iter().any(|protocol| protocol.needs().keeps_for_reads()) {
             return;
         }
         others.note_globally_stable(cx);
         let kept_ms = cx.config.tuning.read_mark_ms;
-        let settled = HereSince(LogicalTime::from_ms(cx.promise().ms().saturating_sub(kept_ms)));
+        self.read_since = LogicalTime::from_ms(cx.promise().ms().saturating_sub(kept_ms));
         let globally_stable = &others.stable_time.globally_stable;
         let is_globally_stable =
             |operation: &OperationId, _: Stamp, _: &Causes| globally_stable.contains(operation);
-        for (rows, protocol) in self.keyspaces.iter_mut().zip(cx.protocols.iter()) {
-            if protocol.needs().keeps_for_reads() {
-                rows.settle(&settled, FOLDED_AT_ONCE);
-                rows.forget_dependencies(&is_globally_stable, CLEANED_AT_ONCE);
+        for number in 0..cx.protocols.len() {
+            if cx.protocols[number].needs().keeps_for_reads() {
+                self.unfolded[number] = self.keyspaces[number].unsettled_locations();
+                self.fold_some(cx, others, number, FOLDED_AT_ONCE);
+                self.keyspaces[number].forget_dependencies(&is_globally_stable, CLEANED_AT_ONCE);
             }
         }
     }

@@ -17,6 +17,7 @@
 
 use super::Maintenance;
 use crate::command::{self, events};
+use crate::config::Settings;
 use crate::evaluate::Evaluation;
 use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
@@ -105,9 +106,13 @@ impl Collector {
 }
 
 impl Maintenance {
-    /// Whether deadlines are looked at by time, as they are, or only after a command has found nothing under a name.
-    pub(crate) fn expire_actively(&mut self, is_active: bool) {
-        self.collector.is_lazy = !is_active;
+    /// Deadlines are looked at by time, or only after a command has found nothing under a name.
+    pub(in crate::partition) fn adopt(&mut self, settings: &Settings<'_>) {
+        self.collector.is_lazy = !settings.expires_actively;
+    }
+
+    pub(in crate::partition) fn take_over_bounds(&mut self, before: &Maintenance) {
+        self.collector.is_lazy = before.collector.is_lazy;
     }
 
     fn take_candidates(&mut self, cx: &mut Cx, keyspaces: &mut Keyspaces) {

@@ -9,6 +9,7 @@ use crate::partition::cx::Cx;
 use crate::partition::order::RowName;
 use crate::trace::Trace;
 use ensue_store::entry::{Change, Entry};
+use ensue_store::layout::encoded_entry_bytes;
 use ensue_types::{
     DatacenterId, Dependency, Extent, Incarnation, OperationId, PartitionId, Position, Rule, limits,
 };
@@ -28,6 +29,8 @@ pub(crate) struct Inbound {
     /// Whether somebody up the stack is telling them.
     is_unblocking: bool,
     waited: u64,
+    /// What those that wait take, as they are encoded.
+    waiting_bytes: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -36,6 +39,8 @@ struct Arrived {
     entry: Entry,
     /// Dependency waits and checks that are open.
     open: usize,
+    /// Its share of `waiting_bytes`.
+    bytes: u64,
     ready: bool,
     /// Something that it depends on is gone with a dead datacenter.
     unrecoverable: bool,
@@ -69,7 +74,8 @@ impl Inbound {
     ) {
         let place = (origin, entry.position);
         let since_us = cx.now.monotonic_us;
-        let arrived = Arrived { incarnation, entry, open: 0, ready: false, unrecoverable: false, since_us };
+        let (open, bytes, ready, unrecoverable) = (0, 0, false, false);
+        let arrived = Arrived { incarnation, entry, open, bytes, ready, unrecoverable, since_us };
         self.arrived.insert(place, arrived);
     }
 
@@ -79,7 +85,9 @@ impl Inbound {
         origin: DatacenterId,
         position: Position,
     ) -> Option<(Incarnation, Entry)> {
-        self.arrived.remove(&(origin, position)).map(|arrived| (arrived.incarnation, arrived.entry))
+        let arrived = self.arrived.remove(&(origin, position))?;
+        self.waiting_bytes -= arrived.bytes;
+        Some((arrived.incarnation, arrived.entry))
     }
 
     /// Nothing that an entry depends on is open any more. From here on it is ready.
@@ -94,8 +102,17 @@ impl Inbound {
     }
 
     /// An entry waits for something that it depends on.
-    pub(in crate::partition) fn count_wait(&mut self) {
+    pub(in crate::partition) fn count_wait(&mut self, origin: DatacenterId, position: Position) {
         self.waited += 1;
+        if let Some(arrived) = self.arrived.get_mut(&(origin, position)) {
+            let bytes = encoded_entry_bytes(&arrived.entry) as u64;
+            self.waiting_bytes = self.waiting_bytes + bytes - std::mem::replace(&mut arrived.bytes, bytes);
+        }
+    }
+
+    /// What received entries that wait for others take.
+    pub(in crate::partition) fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes
     }
 
     /// One thing that an entry depends on is met. Whether that was the last one.
@@ -166,6 +183,8 @@ impl Inbound {
             assert!(!arrived.ready || open == 0, "{position} of {origin} is ready and waits for {open}");
             assert_eq!(arrived.entry.position, *position, "an entry is kept in the place of another one");
         }
+        let waiting_bytes: u64 = self.arrived.values().map(|arrived| arrived.bytes).sum();
+        assert_eq!(self.waiting_bytes, waiting_bytes, "what waits is counted wrong");
         for ((from, check), ask) in &self.asks {
             let (open, most) = (ask.open, ask.dependencies.len());
             assert!((1..=most).contains(&open), "{open} of {most} are open of check {check} of {from:?}");

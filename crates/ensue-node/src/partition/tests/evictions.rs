@@ -1,8 +1,11 @@
 //! Rows that are evicted: which, when, and that they lose against nobody.
 
+use super::PARTITION;
 use super::pops::Clients;
 use super::receive_columns;
-use ensue_types::{Column, Position};
+use super::versions::{OTHER, World};
+use ensue_types::{Column, Dependency, Effect, Extent, Incarnation, KeyspaceId, Now, OperationId, Position};
+use std::collections::BTreeMap;
 
 /// What is left of a row that was evicted is small beside it: the other datacenter never says that it has had it.
 const VALUE_BYTES: usize = 20_000;
@@ -136,4 +139,21 @@ fn object_tells_of_uses_where_the_policy_has_them_kept() {
     ask(&mut clients, "SET b 1");
     assert_eq!(ask(&mut clients, "OBJECT FREQ b"), ":6|");
     assert!(ask(&mut clients, "OBJECT IDLETIME b").starts_with("-ERR An LFU maxmemory policy is selected"));
+}
+
+#[test]
+fn what_has_arrived_and_waits_counts_as_memory_until_it_is_a_row() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::under("eiger", BTreeMap::new(), now, u64::MAX).started();
+    let empty = world.partition.keyspaces.memory_bytes();
+    let (datacenter, incarnation, partition) = (OTHER, Incarnation(1), PARTITION);
+    let next = OperationId { datacenter, incarnation, partition, position: Position(2) };
+    let put = |byte| Effect::Put { value: vec![byte; 100_000].into(), seen: Vec::new(), over: None };
+    world.receive_after(1, "a", Some(put(b'v')), &[Dependency { operation: next, extent: Extent::Exact }]);
+    let waiting = world.partition.keyspaces.memory_bytes() - empty;
+    assert!((100_000..101_000).contains(&waiting), "{waiting}");
+    world.receive_after(2, "b", Some(put(b'w')), &[]);
+    assert_eq!(world.partition.keyspaces.rows(KeyspaceId(0)).map(|rows| rows.rows_count()), Some(2));
+    let rows = world.partition.keyspaces.memory_bytes() - empty;
+    assert!((200_000..202_000).contains(&rows), "{rows}: once, as rows");
 }

@@ -253,6 +253,28 @@ fn what_all_have_had_for_long_is_told() {
     assert!(tells(&mut world, round_ms + age_ms));
 }
 
+/// A round folds a thousand locations, and the turns after it more than has been written since, however much that is.
+#[test]
+fn what_no_read_transaction_needs_is_folded_as_fast_as_it_is_written() {
+    let mut world = requested("cops-gt");
+    (0..3_000).for_each(|number| world.hear_command(&format!("SET k{number} v")));
+    world.work();
+    let kept_ms = world.partition.cx.config.tuning.read_mark_ms;
+    let round_ms = world.partition.cx.protocols[0].needs().stabilization_ms.expect("it has rounds");
+    turn(&mut world, kept_ms);
+    let keyspace = ensue_types::KeyspaceId(0);
+    assert_eq!(world.partition.keyspaces.keyspace(keyspace).versions(), 3_000, "a read may need them");
+    turn(&mut world, kept_ms + 2 * round_ms);
+    assert_eq!(world.partition.keyspaces.keyspace(keyspace).versions(), 2_000);
+    (3_000..4_000).for_each(|number| world.hear_command(&format!("SET k{number} v")));
+    world.work();
+    assert_eq!(
+        world.partition.keyspaces.keyspace(keyspace).versions(),
+        1_000,
+        "those that were just written"
+    );
+}
+
 #[test]
 fn a_read_that_is_late_is_told_for_whom() {
     let mut world = requested("pocc");

@@ -50,7 +50,7 @@ impl Visibility<'_> {
         if open == 0 {
             self.on_all_answered(origin, position);
         } else {
-            self.others.replication.inbound.count_wait();
+            self.others.replication.inbound.count_wait(origin, position);
             self.cx.trace(Trace::DependencyWaited { partition: self.cx.id, origin, position });
         }
     }
