@@ -162,6 +162,8 @@ def test_survivors_go_on_without_a_dead_datacenter(servers):
         wait_until(lambda name=name: figure(servers, name, "ensue_settled_dc3_partitions") == 2, 20, "it is settled")
     wait_until(lambda: servers.ask("dc2", "GET", "last") == "words", 20, "both have it")
     assert servers.ask("dc1", "CAUSAL", "DISCARDED") == [], "nothing waited for what is lost"
+    assert servers.ask("dc1", "CAUSAL", "WAIT", "3", "TIMEOUT", "50") == 2, "the dead one has nothing, not even that"
+    assert servers.ask("dc1", "WAIT", "2", "50") == 1
     servers.ask("dc1", "SET", "after", "that")
     wait_until(lambda: servers.ask("dc2", "GET", "after") == "that", 20, "they go on")
 

@@ -240,6 +240,30 @@ def test_an_old_copy_of_a_directory_is_noticed_and_not_merged(servers):
     assert servers.ask("dc2", "GET", "b") is None
 
 
+def test_an_old_copy_that_has_stopped_hears_at_once_that_it_was_declared_dead(servers):
+    start_all(servers)
+    servers.ask("dc2", "SET", "a", "1")
+    wait_until(lambda: servers.ask("dc1", "GET", "a") == "1", 20, "dc1 has it")
+    servers.end("dc2")
+    copy = servers.directory / "copy"
+    shutil.copytree(servers.data("dc2"), copy)
+    servers.start("dc2")
+    wait_until(lambda: serves(servers, "dc2"), 20, "dc2 serves")
+    for number in range(20):
+        servers.ask("dc2", "SET", f"later{number}", number)
+    wait_until(lambda: servers.ask("dc1", "GET", "later19") == "19", 20, "dc1 has all")
+    servers.end("dc2")
+    replace_data(servers, "dc2", copy)
+    servers.start("dc2")
+    for key in ("a", "b"):
+        wait_until(lambda one=key: "STOPPED" in str(tried(servers, "dc2", "GET", one)), 20, "dc2 notices")
+    declare_dead(servers, "dc1", "dc2")
+    for key in ("a", "b"):
+        wait_until(lambda one=key: "DECLAREDDEAD" in str(tried(servers, "dc2", "GET", one)), 20, "dc2 hears of it")
+    info = servers.ask("dc2", "INFO")
+    assert info["ensue_declared_dead"] == 2 and not info.get("ensue_stopped"), "what it says is true without a restart"
+
+
 def replace_data(servers, name, directory):
     shutil.rmtree(servers.data(name))
     directory.rename(servers.data(name))

@@ -33,8 +33,8 @@ mod work;
 
 use crate::config::{AppendFsync, NodeConfig, Settings};
 use crate::trace::Trace;
-use cx::Cx;
 pub use cx::Protocols;
+use cx::{Cx, words::DECLARED_DEAD};
 use ensue_store::disk::{DiskDone, FileName, failure_words};
 use ensue_store::recovery::Finish;
 use ensue_types::{DatacenterId, LogicalTime, Now, PartitionId, Rule};
@@ -140,11 +140,9 @@ impl Partition {
     /// Takes one message.
     pub fn on_message(&mut self, now: Now, envelope: Envelope) {
         self.cx.now = now;
-        let runs = matches!(self.stage, Stage::Serving | Stage::RecoveringTail(_) | Stage::Joining(_));
-        if let (true, Message::DatacenterFailed { datacenter, .. }) = (runs, &envelope.message) {
-            if *datacenter == self.cx.datacenter && Rule::TheDeadStop.holds() {
-                return self.stop_as_dead(envelope.from.datacenter());
-            }
+        let ends = self.stage.is_told_its_end(self.cx.datacenter, &envelope.message, DECLARED_DEAD);
+        if ends && Rule::TheDeadStop.holds() {
+            return self.stop_as_dead(envelope.from.datacenter());
         }
         match &self.stage {
             Stage::Reading(_) => return self.peers.on_message_reading(&mut self.cx, envelope),
@@ -332,14 +330,20 @@ impl Partition {
         self.cx.disk_ops.extend(marked);
     }
 
-    /// The others go on without this datacenter: what it would write from here on nobody would take.
+    /// The others go on without this datacenter, and take nothing of it. The disk of one that has stopped may be why.
     fn stop_as_dead(&mut self, by: DatacenterId) {
         // Who names a place that is none is broken, and says nothing about us.
         let Some(survivor) = self.cx.config.topology.datacenters.get(usize::from(by.0)) else {
             return self.cx.trace(Trace::Refused { what: "a word of death from no datacenter" });
         };
         let reason = self.cx.word_of_death(&survivor.name);
-        self.halt(Halt::Dead(reason));
+        match &mut self.stage {
+            Stage::Stopped(before) => {
+                before.clone_from(&reason);
+                self.cx.trace(Trace::PartitionStopped { partition: self.cx.id, reason });
+            }
+            _ => self.halt(Halt::Dead(reason)),
+        }
         self.cx.report_own_failure();
     }
 

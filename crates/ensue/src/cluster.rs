@@ -104,7 +104,7 @@ pub(crate) fn run(args: &ClusterArgs) -> anyhow::Result<ExitCode> {
             (Plan::of_one(&datacenter, *partition, *from, *to)?, consent)
         }
         Command::Drain { node, consent } => (Plan::drain(&datacenter, *node)?, consent),
-        Command::Balance { consent } => (Plan::balance(&datacenter), consent),
+        Command::Balance { consent } => (Plan::balance(&datacenter)?, consent),
     };
     print!("{}", plan.text(Paint::for_stdout()));
     if plan.moves.is_empty() || consent.dry_run {

@@ -1,10 +1,11 @@
 //! What a partition is doing, from its start to its stop.
 
-use crate::partition::recovery::closing::Closing;
+use crate::partition::recovery::closing::{Closing, SHUTTING_DOWN};
 use crate::partition::recovery::joining::Joining;
 use crate::partition::recovery::recover::Reading;
 use crate::partition::recovery::tail_recovery::TailRecovery;
-use ensue_wire::PeerStage;
+use ensue_types::DatacenterId;
+use ensue_wire::{Message, PeerStage};
 
 /// What a partition is doing.
 #[derive(Clone, Debug)]
@@ -28,6 +29,24 @@ impl Stage {
             Stage::Joining(_) => PeerStage::Joining,
             Stage::RecoveringTail(_) => PeerStage::Recovering,
             _ => PeerStage::Serving,
+        }
+    }
+
+    /// Whether a message says that the own datacenter was declared dead, and that changes something. One that reads its
+    /// log hears it when it has read it; one that has stopped says it with this `word`, if it does not yet.
+    pub(in crate::partition) fn is_told_its_end(
+        &self,
+        own: DatacenterId,
+        message: &Message,
+        word: &str,
+    ) -> bool {
+        if !matches!(message, Message::DatacenterFailed { datacenter, .. } if *datacenter == own) {
+            return false;
+        }
+        match self {
+            Stage::Serving | Stage::RecoveringTail(_) | Stage::Joining(_) => true,
+            Stage::Stopped(reason) => reason != SHUTTING_DOWN && !reason.starts_with(word),
+            Stage::Reading(_) | Stage::Closing(_) => false,
         }
     }
 }

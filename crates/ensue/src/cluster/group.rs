@@ -101,6 +101,11 @@ impl Datacenter {
         self.groups.iter().all(|group| group.reached.contains(&node))
     }
 
+    /// The nodes that some owner cannot reach.
+    pub(super) fn unreached(&self) -> impl Iterator<Item = u16> {
+        (0..self.nodes).filter(|node| !self.reaches(*node))
+    }
+
     /// How many replicas a node has.
     pub(super) fn replicas_on(&self, node: u16) -> usize {
         self.groups.iter().filter(|group| group.votes(node)).count()

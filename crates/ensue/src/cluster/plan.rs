@@ -20,6 +20,8 @@ pub(super) struct Plan {
     pub(super) moves: Vec<Move>,
     /// For each node how many replicas it has before and after.
     counts: Vec<(usize, usize)>,
+    /// Nodes that got nothing because some owner cannot reach them.
+    left_out: Vec<u16>,
 }
 
 impl Plan {
@@ -29,7 +31,12 @@ impl Plan {
             let of = |node_of: fn(&Move) -> u16| moves.iter().filter(|step| node_of(step) == node).count();
             (before, before + of(|step| step.to) - of(|step| step.from))
         });
-        Plan { counts: counts.collect(), moves }
+        Plan { counts: counts.collect(), moves, left_out: Vec::new() }
+    }
+
+    /// A plan in which a node that cannot be reached gets nothing.
+    fn among_the_reached(datacenter: &Datacenter, moves: Vec<Move>) -> Plan {
+        Plan { left_out: datacenter.unreached().collect(), ..Plan::new(datacenter, moves) }
     }
 
     /// One replica moves from here to there; nothing is to be done where it has moved already.
@@ -78,11 +85,21 @@ impl Plan {
             };
             moves.push(counts.take(Move { partition: group.partition, from: node, to }));
         }
-        Ok(Plan::new(datacenter, moves))
+        let mut plan = Plan::among_the_reached(datacenter, moves);
+        plan.left_out.retain(|left_out| *left_out != node);
+        Ok(plan)
     }
 
-    /// Replicas move from the fullest nodes to the emptiest.
-    pub(super) fn balance(datacenter: &Datacenter) -> Plan {
+    /// Replicas move from the fullest nodes to the emptiest. Not while a node that has some cannot be reached: its
+    /// partitions would change their members with one of them silent, and when it is back it may be the fullest one.
+    pub(super) fn balance(datacenter: &Datacenter) -> anyhow::Result<Plan> {
+        let mut silent = datacenter.unreached().map(|node| (node, datacenter.replicas_on(node)));
+        if let Some((node, count)) = silent.find(|(_, count)| *count > 0) {
+            bail!(
+                "node {node} has {count} replicas and cannot be reached by the owner of every partition: start it, or, \
+                 if it does not come back, `drain` it first"
+            );
+        }
         let mut counts = Counts::of(datacenter);
         let mut left = datacenter.clone();
         let mut moves = Vec::new();
@@ -93,15 +110,21 @@ impl Plan {
             }
             moves.push(counts.take(step));
         }
-        Plan::new(datacenter, moves)
+        Ok(Plan::among_the_reached(datacenter, moves))
     }
 
     /// For people.
     pub(super) fn text(&self, paint: Paint) -> String {
-        if self.moves.is_empty() {
-            return "nothing is to be moved\n".into();
-        }
         let mut text = String::new();
+        for node in &self.left_out {
+            let words =
+                format!("node {node} cannot be reached by the owner of every partition, and gets nothing");
+            let _ = writeln!(text, "{}", paint.bad(&words));
+        }
+        if self.moves.is_empty() {
+            text.push_str("nothing is to be moved\n");
+            return text;
+        }
         let many = if self.moves.len() == 1 { "replica moves" } else { "replicas move" };
         let _ =
             writeln!(text, "{}", paint.bold(&format!("{} {many}, one after the other", self.moves.len())));

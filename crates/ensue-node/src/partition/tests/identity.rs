@@ -460,6 +460,7 @@ fn what_follows_an_old_copy_must_still_be_in_the_logs_of_the_others() {
     again.work();
     let words = answer(&mut again, "GET a");
     assert!(words.contains("REJOIN") && words.contains("cannot be had again from dc2"), "{words}");
+    assert!(words.contains("start with an empty one, which takes a copy"), "{words}");
     // Nor is it forgotten with the link over which it was said, though everything else has come.
     again.partition.on_link_down(
         again.now,

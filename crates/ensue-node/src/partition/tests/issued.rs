@@ -1,11 +1,12 @@
 //! What a partition says of tokens that name its own datacenter, and of entries that do.
 
 use super::PARTITION;
+use super::identity::{self, introduce, knowing};
 use super::versions::{OTHER, World, put};
 use crate::partition::cx::words::DECLARED_DEAD;
 use ensue_types::{
     CoreId, DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Now, OperationId, Position, Reply,
-    TimeVector,
+    RequestId, SessionId, TimeVector,
 };
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
@@ -99,6 +100,36 @@ fn who_was_declared_dead_answers_everybody_what_to_do_and_remembers_it() {
     let mut again = World::new(world.files, world.now, u64::MAX);
     let words = answer(&mut again).expect("it is refused again");
     assert!(words.starts_with(DECLARED_DEAD), "{words}");
+}
+
+/// Its datacenter's other partitions, or its own peer, may be the only ones that can still tell it.
+#[test]
+fn who_has_stopped_says_that_it_was_declared_dead_as_soon_as_it_hears_of_it() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::under("eventual", BTreeMap::new(), now, u64::MAX).started();
+    let copy = world.files.clone();
+    world.run("SET a 1");
+    let (own, last) = (world.partition.peers.identity.own(), world.partition.cx.clock.latest());
+    let mut old = World::under("eventual", copy, now, u64::MAX).started();
+    introduce(&mut old, knowing(own, 1, last));
+    assert!(identity::answer(&mut old, "GET a").contains("STOPPED"));
+    let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
+    let failed = |datacenter| {
+        let (received, time) = (Position(0), LogicalTime::ZERO);
+        Message::DatacenterFailed { datacenter, received, time, ended: None }
+    };
+    old.message(from, failed(DatacenterId(2)));
+    assert!(identity::answer(&mut old, "GET a").contains("STOPPED"), "that is said of another one");
+    old.message(from, failed(OWN));
+    let words = identity::answer(&mut old, "GET a");
+    assert!(words.contains(DECLARED_DEAD) && words.contains("put their data away"), "{words}");
+    let request = RequestId { core: CoreId(0), boot: 0, session: SessionId(1), sequence: 1 };
+    old.message(SESSIONS, Message::MetricsQuery { request });
+    let metrics = identity::sent(&mut old).into_iter().find_map(|message| match message {
+        Message::MetricsAnswer { metrics, .. } => Some(metrics),
+        _ => None,
+    });
+    assert_eq!(metrics, Some(vec![("declared_dead".to_owned(), 1)]), "`status` counts it as what it is");
 }
 
 #[test]

@@ -4,8 +4,9 @@
 //! read and written; the least over its dependencies. A past in times names none: then it is everything that each
 //! partition has of each datacenter up to these times.
 //!
-//! - Begin: `AwaitReplicas` to every partition that a dependency names. Nothing to depend on is safe everywhere; but in
-//!   a cluster of one datacenter, where contexts remain empty, every partition is asked for all that it wrote.
+//! - Begin: `AwaitReplicas` to every partition that a dependency names. Nothing to depend on is safe in every
+//!   datacenter that was not declared dead, and how many these are any partition knows. In a cluster of one datacenter,
+//!   where contexts remain empty, every partition is asked for all that it wrote.
 //! - On the last answer: the least of them.
 //! - On the timeout: `CountReplicas` to all, and the least of those answers.
 //! - A past that may hold what was lost with a dead datacenter is in none: `DISCARDED`, and the session is as it was
@@ -51,8 +52,11 @@ impl ReplicaWait {
         if groups.is_empty() && datacenters == 1 && !others_only {
             (groups, times) = whatever_is_written(cx);
         }
+        if groups.is_empty() && datacenters == 1 {
+            return Step::answer(Reply::Integer(i64::from(!others_only)));
+        }
         if groups.is_empty() {
-            return Step::answer(Reply::Integer(i64::from(datacenters) - i64::from(others_only)));
+            groups = anyone(cx);
         }
         cx.requests.ask(1);
         if let Some(failure) = cx.refusal(groups.iter().map(|(partition, _)| *partition)) {
@@ -150,6 +154,13 @@ fn whatever_is_written(cx: &Cx<'_>) -> (Vec<(PartitionId, Vec<Dependency>)>, Tim
     let mut times = TimeVector::default();
     times.raise(cx.core.config.topology.datacenter, time);
     (all_partitions(cx), times)
+}
+
+/// A partition that answers, asked for nothing: sessions do not know which datacenters were declared dead.
+fn anyone(cx: &Cx<'_>) -> Vec<(PartitionId, Vec<Dependency>)> {
+    let mut partitions = (0..cx.core.partitions()).map(PartitionId);
+    let partition = partitions.find(|partition| cx.core.reaches(*partition)).unwrap_or(PartitionId(0));
+    vec![(partition, Vec::new())]
 }
 
 /// Each partition, asked for no single operation.

@@ -55,7 +55,24 @@ fn a_node_that_cannot_be_reached_gets_nothing() {
     before.groups[1].reached.retain(|node| *node != 4);
     let plan = Plan::drain(&before, 0).expect("node 3 is left");
     assert!(plan.moves.iter().all(|step| step.to == 3), "{plan:?}");
-    assert!(Plan::balance(&before).moves.iter().all(|step| step.to == 3));
+    assert!(
+        plan.text(Paint::off())
+            .starts_with("node 4 cannot be reached by the owner of every partition, and gets nothing\n")
+    );
+    let plan = Plan::balance(&before).expect("it has nothing to lose");
+    assert!(!plan.moves.is_empty() && plan.moves.iter().all(|step| step.to == 3), "{plan:?}");
+    assert!(plan.text(Paint::off()).starts_with("node 4 cannot be reached"), "{plan:?}");
+}
+
+#[test]
+fn nothing_is_balanced_while_a_node_with_replicas_cannot_be_reached() {
+    let mut before = datacenter(5, &[&[0, 1, 2], &[1, 2, 0]]);
+    before.groups[1].reached.retain(|node| *node != 2);
+    let refused = Plan::balance(&before).expect_err("nobody knows what it has when it is back");
+    assert!(refused.to_string().starts_with("node 2 has 2 replicas and cannot be reached"), "{refused}");
+    // It is the one that is drained, so that it gets nothing needs no word.
+    let drained = Plan::drain(&before, 2).expect("there are two others");
+    assert!(!drained.text(Paint::off()).contains("cannot be reached"), "{drained:?}");
 }
 
 #[test]
@@ -91,10 +108,11 @@ fn a_balanced_datacenter_has_no_node_with_two_more_than_another() {
         let drawn: Vec<Vec<u16>> = drawn.collect();
         let places: Vec<&[u16]> = drawn.iter().map(Vec::as_slice).collect();
         let before = datacenter(nodes, &places);
-        let then = after(&before, &Plan::balance(&before));
+        let balance = |datacenter: &Datacenter| Plan::balance(datacenter).expect("all are reached");
+        let then = after(&before, &balance(&before));
         let counts: Vec<usize> = (0..nodes).map(|node| then.replicas_on(node)).collect();
         let (least, most) = (counts.iter().min().expect("nodes"), counts.iter().max().expect("nodes"));
         assert!(most - least <= 1, "seed {seed}: {counts:?}");
-        assert!(Plan::balance(&then).moves.is_empty(), "seed {seed}");
+        assert!(balance(&then).moves.is_empty(), "seed {seed}");
     }
 }
