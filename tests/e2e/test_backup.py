@@ -229,13 +229,3 @@ def test_what_is_asked_for_wrongly_is_refused_and_what_is_kept_is_let_go(source,
     done = ensue("backup", "--to", tmp_path / "copies", "--from", f"127.0.0.1:{source.port}", "--user", "clerk", "-a", "secret")
     assert done.returncode == 1 and "NOPERM" in done.stderr, done.stderr
     assert not list((tmp_path / "copies").iterdir())
-
-
-def test_of_several_nodes_there_is_none(tmp_path):
-    cluster = Cluster(tmp_path, datacenters=1, nodes=2, flags=["--set", "metrics-port=0"])
-    try:
-        cluster.start()
-        done = ensue("backup", "--to", tmp_path / "copies", "--from", f"127.0.0.1:{cluster.port}")
-        assert done.returncode == 1 and "several nodes" in done.stderr, done.stderr
-    finally:
-        cluster.close()

@@ -4,9 +4,11 @@
 //! takes) and brings what came of it back as `Input::ErrandDone`, in any order. A session has one at a time, and
 //! answers with an error if it takes too long, or if too many wait.
 
+pub(crate) mod backup;
+
 use bytes::Bytes;
 use ensue_acl::{Prepared, Salt, Verifier, Work};
-use ensue_types::{CoreId, PartitionId};
+use ensue_types::{Args, CoreId, PartitionId, Reply};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
@@ -25,6 +27,8 @@ pub enum Errand {
     SaveUsers(Bytes),
     /// Does something for a copy of what the disks hold.
     Backup(BackupErrand),
+    /// Has the node of another core do that: the words behind `CAUSAL BACKUP`.
+    BackupElsewhere { core: CoreId, words: Args },
     /// Reads certificates from these files and uses them from then on, all or none; a file that is not named is the
     /// present one.
     Certificates(CertificateFiles),
@@ -39,8 +43,9 @@ pub enum Errand {
 /// What is to be done for a copy of what the disks of the node hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackupErrand {
-    /// Keeps what the disks hold now, under this name; an earlier one that was kept is let go.
-    Begin(String),
+    /// Keeps what the disks hold now, under this name; an earlier one that was kept is let go. The cores stand still
+    /// for so long, in which those of other nodes come to a stop, too.
+    Begin { name: String, hold_ms: u64 },
     /// Says which files that is.
     List(String),
     /// Reads of one of them.
@@ -53,9 +58,22 @@ pub enum BackupErrand {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackupDone {
     Done,
+    Held(Held),
     /// Each file's name, its length in bytes, and the CRC-32 of its last bytes.
     Files(Vec<(String, u64, u32)>),
     Bytes(Bytes),
+}
+
+/// How long the steps of a moment took, one after the other, by the clock of the node: whoever knows when it asked and
+/// when it was answered can tell when the cores certainly stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// From the question until all cores stood still.
+    pub before_us: u64,
+    /// How long they stood still at least.
+    pub held_us: u64,
+    /// From the end of that until the answer.
+    pub after_us: u64,
 }
 
 /// Files in PEM; an empty name is no file.
@@ -89,6 +107,8 @@ pub enum ErrandDone {
     Loaded(Result<Bytes, String>),
     Saved(Result<(), String>),
     Backup(Result<BackupDone, String>),
+    /// What another node answers.
+    BackupTold(Reply),
     /// What is in the place of `Saved` for certificates and for the configuration file.
     Configured(Result<(), String>),
     Purged,
@@ -118,6 +138,7 @@ impl Errand {
             other @ (Errand::LoadUsers { .. }
             | Errand::SaveUsers(_)
             | Errand::Backup(_)
+            | Errand::BackupElsewhere { .. }
             | Errand::Certificates(_)
             | Errand::Rewrite { .. }
             | Errand::Purge
@@ -133,6 +154,7 @@ impl Errand {
             Errand::LoadUsers { .. } => "LoadUsers",
             Errand::SaveUsers(_) => "SaveUsers",
             Errand::Backup(_) => "Backup",
+            Errand::BackupElsewhere { .. } => "BackupElsewhere",
             Errand::Certificates(_) => "Certificates",
             Errand::Rewrite { .. } => "Rewrite",
             Errand::Purge => "Purge",
@@ -151,6 +173,7 @@ impl ErrandDone {
             ErrandDone::Loaded(_) => "Loaded",
             ErrandDone::Saved(_) => "Saved",
             ErrandDone::Backup(_) => "Backup",
+            ErrandDone::BackupTold(_) => "BackupTold",
             ErrandDone::Configured(_) => "Configured",
             ErrandDone::Purged => "Purged",
             ErrandDone::Group(_) => "Group",

@@ -6,11 +6,14 @@
 //!
 //! A core without replicas is its node: everything passes through.
 
+mod backups;
 mod groups;
 
 use crate::node::{Node, UnknownProtocol};
 use crate::replicas::{ReplicaFigures, TOLD_EVERY_US};
 use crate::{AppendFsync, Errand, ErrandDone, Input, NodeConfig, Output, Trace};
+use backups::Relayed;
+pub use backups::{Leading, Standing};
 use bytes::Bytes;
 use ensue_replica::{Absent, Config, Move, Refusal, Replica, Tuning, on_message_to_nobody};
 use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, SessionId};
@@ -26,10 +29,12 @@ const CLOSE_US: u64 = 5_000_000;
 pub struct Host {
     node: Node,
     replicas: BTreeMap<PartitionId, Replica>,
-    /// The partitions that live here by the word of their replicas, and since which term.
-    leads: BTreeMap<PartitionId, u64>,
+    /// The partitions that live here by the word of their replicas.
+    leads: BTreeMap<PartitionId, Led>,
     seat: Seat,
     asked: Asked,
+    /// What this core does for sessions of other nodes.
+    relayed: Relayed,
     own: CoreName,
     tick_us: u64,
     next_tick_us: u64,
@@ -38,6 +43,13 @@ pub struct Host {
     linked: BTreeSet<CoreName>,
     outputs: VecDeque<Output>,
     stopping: Stopping,
+}
+
+/// Since which term a partition lives here, and in which epoch.
+#[derive(Clone, Copy, Debug)]
+struct Led {
+    term: u64,
+    epoch: u64,
 }
 
 /// How far a stop has come.
@@ -145,6 +157,7 @@ impl Host {
             node: Node::new(config, now)?,
             seat,
             asked: Asked::default(),
+            relayed: Relayed::default(),
             leads: BTreeMap::new(),
             own,
             tick_us: options.tuning.tick_us,
@@ -169,20 +182,15 @@ impl Host {
             }
             Input::Message(Envelope {
                 from: Address::Core { datacenter, core },
-                message: Message::GroupAsk { partition, number, wish },
+                message:
+                    message @ (Message::GroupAsk { .. }
+                    | Message::GroupTold { .. }
+                    | Message::BackupAsk { .. }
+                    | Message::BackupTold { .. }),
                 ..
-            }) => {
-                let (is_done, text) = match self.group(partition, wish) {
-                    Ok(text) => (true, text),
-                    Err(why) => (false, why),
-                };
-                self.send(CoreName { datacenter, core }, Message::GroupTold { number, is_done, text });
-            }
-            Input::Message(Envelope { message: Message::GroupTold { number, is_done, text }, .. }) => {
-                if let Some((session, errand)) = self.asked.answered(number) {
-                    let done = ErrandDone::Group(if is_done { Ok(text) } else { Err(text) });
-                    self.node.on_input(now, Input::ErrandDone { session, number: errand, done });
-                }
+            }) => self.on_question(now, CoreName { datacenter, core }, message),
+            Input::ErrandDone { session: backups::RELAYED, number, done } => {
+                self.on_relayed_done(number, done);
             }
             Input::Message(Envelope { from, message: Message::Leads { partition, term }, .. }) => {
                 if let Address::Core { datacenter, core } = from {
@@ -222,12 +230,45 @@ impl Host {
         self.run(now);
     }
 
+    /// A session of another core asks about a group or a backup, or is answered.
+    fn on_question(&mut self, now: Now, from: CoreName, message: Message) {
+        match message {
+            Message::GroupAsk { partition, number, wish } => {
+                let (is_done, text) = match self.group(partition, wish) {
+                    Ok(text) => (true, text),
+                    Err(why) => (false, why),
+                };
+                self.send(from, Message::GroupTold { number, is_done, text });
+            }
+            Message::GroupTold { number, is_done, text } => {
+                if let Some((session, number)) = self.asked.answered(number) {
+                    let done = ErrandDone::Group(if is_done { Ok(text) } else { Err(text) });
+                    self.node.on_input(now, Input::ErrandDone { session, number, done });
+                }
+            }
+            Message::BackupAsk { number, words } => self.on_backup_ask(from, number, &words),
+            Message::BackupTold { number, reply } => self.on_backup_told(now, number, reply),
+            other => unreachable!("no question: {other:?}"),
+        }
+    }
+
     /// The next output, oldest first; drain until empty after each input.
     pub fn next_output(&mut self) -> Option<Output> {
         match self.seat.is_replicated {
             // What the host itself says stands in no order with what the node says.
-            false => self.outputs.pop_front().or_else(|| self.node.next_output()),
+            false => self.outputs.pop_front().or_else(|| self.next_of_node()),
             true => self.outputs.pop_front(),
+        }
+    }
+
+    /// What the node says, but for what this host does itself.
+    fn next_of_node(&mut self) -> Option<Output> {
+        match self.node.next_output()? {
+            Output::Errand { session, number, errand: Errand::BackupElsewhere { core, words } } => {
+                self.ask_elsewhere((session, number), core, words);
+                self.outputs.pop_front().or_else(|| self.next_of_node())
+            }
+            output => Some(output),
         }
     }
 
@@ -370,6 +411,9 @@ impl Host {
             Output::Errand { session, number, errand: Errand::Group { partition, wish } } => {
                 self.query_group(now, Asking { session, number, partition, wish });
             }
+            Output::Errand { session, number, errand: Errand::BackupElsewhere { core, words } } => {
+                self.ask_elsewhere((session, number), core, words);
+            }
             Output::Confirm { partition, number } => {
                 if let Some(replica) = self.replicas.get_mut(&partition) {
                     replica.confirm(now.monotonic_us, number);
@@ -392,7 +436,7 @@ impl Host {
             ensue_replica::Output::Disk(op) => self.outputs.push_back(Output::Disk { partition, op }),
             ensue_replica::Output::Done(done) => self.node.on_input(now, Input::Disk { partition, done }),
             ensue_replica::Output::Lead { term, epoch } => {
-                self.leads.insert(partition, term);
+                self.leads.insert(partition, Led { term, epoch });
                 self.outputs.push_back(Output::Trace(Trace::Leads { partition, term }));
                 self.node.on_input(now, Input::Lead { partition, term, epoch });
                 self.notify_leads(None);
@@ -437,7 +481,7 @@ impl Host {
         let cores: Vec<CoreName> =
             to.map_or_else(|| self.linked.iter().copied().collect(), |core| vec![core]);
         for core in cores {
-            for (partition, term) in self.leads.clone() {
+            for (partition, Led { term, .. }) in self.leads.clone() {
                 self.send(core, Message::Leads { partition, term });
             }
         }

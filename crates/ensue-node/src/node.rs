@@ -407,8 +407,7 @@ impl Node {
     fn lead(&mut self, now: Now, id: PartitionId, term: u64, epoch: u64) {
         let mut config = (*self.config).clone();
         // What was acknowledged is in the directory unless the epoch is another one: as within one boot of a machine.
-        config.boot_id = [0xe5; 16];
-        config.boot_id[..8].copy_from_slice(&epoch.to_le_bytes());
+        config.boot_id = boot_id_of(epoch);
         // No two owners of a partition give the same numbers to what they ask.
         config.boot = term as u32;
         config.identity_seed ^= u128::from(term) << 32;
@@ -499,6 +498,13 @@ fn gather_from(
     outputs.extend(partition.cx.disk_ops.drain(..).map(|op| Output::Disk { partition: id, op }));
     outputs.extend(partition.cx.traces.drain(..).map(Output::Trace));
     released.extend(std::iter::from_fn(|| partition.cx.outbox.next()).map(|envelope| (id, envelope)));
+}
+
+/// What a replicated partition takes for the boot of its machine.
+pub(crate) fn boot_id_of(epoch: u64) -> [u8; 16] {
+    let mut boot_id = [0xe5; 16];
+    boot_id[..8].copy_from_slice(&epoch.to_le_bytes());
+    boot_id
 }
 
 #[cfg(test)]

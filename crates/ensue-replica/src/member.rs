@@ -276,6 +276,10 @@ impl Member {
     }
 
     /// The group, if this member leads it.
+    pub(crate) fn term(&self) -> u64 {
+        self.raw.raft.term
+    }
+
     pub(crate) fn report(&self) -> Option<Report> {
         let leading = self.leading.as_ref().filter(|leading| leading.is_current())?;
         Some(moving::report(&self.raw, |id| leading.is_heard(&self.raw, id)))

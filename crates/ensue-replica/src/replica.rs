@@ -243,6 +243,14 @@ impl Replica {
         }
     }
 
+    /// The term that it is in, once it has read its directory: it has promised to hear nobody of an earlier one.
+    pub fn term(&self) -> Option<u64> {
+        match &self.stage {
+            Stage::Member(member) => Some(member.term()),
+            _ => None,
+        }
+    }
+
     /// Whether nothing more comes of it.
     pub fn is_stopped(&self) -> bool {
         matches!(self.stage, Stage::Stopped)

@@ -9,6 +9,13 @@
 //! Because all cores stop, nothing that one of them did before its moment can have been answered, sent or read after
 //! another one's: the copies are closed under every causality, that of clients who talk to each other too. It is the
 //! plainest of the consistent cuts of Chandy and Lamport ("Distributed Snapshots", 1985), and needs no marker.
+//!
+//! Of several nodes each does that for itself, and holds its cores for some milliseconds. If there was a time at which
+//! all of them stood still, it is as if one node had: what every one of them has is of that time. Whoever asked them
+//! can tell by how long the steps took.
+//!
+//! Of a replicated partition the files of its owner are kept: everything that a majority has was first written there.
+//! What each replica was to its group is told in a file, so that a copy of an owner that had been replaced is noticed.
 
 mod gate;
 
@@ -17,7 +24,7 @@ use crate::directory::{KEPT, SHAPE};
 use crate::inbox::{Inbox, Mail};
 use crate::log;
 use bytes::Bytes;
-use ensue_node::{BackupDone, BackupErrand};
+use ensue_node::{BackupDone, BackupErrand, Held, Standing};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -39,7 +46,15 @@ pub(crate) struct Moment {
     /// The folder that the second names go to.
     pub(crate) folder: PathBuf,
     /// Takes what each core has kept.
-    pub(crate) kept: Sender<io::Result<Vec<Kept>>>,
+    pub(crate) kept: Sender<io::Result<OfCore>>,
+}
+
+/// What a core has kept.
+#[derive(Debug, Default)]
+pub(crate) struct OfCore {
+    pub(crate) files: Vec<Kept>,
+    /// What its replicas are to their groups, if partitions are replicated.
+    pub(crate) standings: Option<Vec<Standing>>,
 }
 
 /// A file that is kept.
@@ -82,7 +97,7 @@ impl Backups {
 
     pub(crate) fn carry_out(&mut self, errand: BackupErrand) -> Result<BackupDone, String> {
         match errand {
-            BackupErrand::Begin(name) => self.begin(name).map(|()| BackupDone::Done),
+            BackupErrand::Begin { name, hold_ms } => self.begin(name, Duration::from_millis(hold_ms)),
             BackupErrand::List(name) => self.list(&name).map(BackupDone::Files),
             BackupErrand::Read { name, file, offset, length } => {
                 self.read(&name, &file, offset, length).map(BackupDone::Bytes)
@@ -103,15 +118,24 @@ impl Backups {
         }
     }
 
-    fn begin(&mut self, name: String) -> Result<(), String> {
+    fn begin(&mut self, name: String, hold: Duration) -> Result<BackupDone, String> {
+        let asked = Instant::now();
         self.let_go();
         let folder = self.folder_of(&name);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        match self.keep(&folder) {
-            Ok(mut files) => {
+        match self.keep(&folder, hold) {
+            Ok((mut files, still)) => {
                 files.sort_unstable_by(|one, other| one.name.cmp(&other.name));
                 self.present = Some(Backup { name, files, used: Instant::now() });
-                Ok(())
+                let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+                Ok(match hold.is_zero() {
+                    true => BackupDone::Done,
+                    false => BackupDone::Held(Held {
+                        before_us: us(still.saturating_duration_since(asked)),
+                        held_us: us(hold),
+                        after_us: us((still + hold).elapsed()),
+                    }),
+                })
             }
             Err(why) => {
                 self.remove_folders();
@@ -120,43 +144,49 @@ impl Backups {
         }
     }
 
-    /// Has all cores keep their files at one moment, and keeps what belongs to all of them.
-    fn keep(&self, folder: &Path) -> Result<Vec<Kept>, String> {
+    /// Has all cores keep their files at one moment, and keeps what belongs to all of them. Since when they stood still
+    /// is told beside the files.
+    fn keep(&self, folder: &Path, hold: Duration) -> Result<(Vec<Kept>, Instant), String> {
         let (sender, answers) = channel();
-        let gate = Gate::new(self.cores.len(), Duration::from_millis(BACKUP_GATE_MS));
+        let gate = Gate::new(self.cores.len(), Duration::from_millis(BACKUP_GATE_MS)).holding(hold);
         let moment = Arc::new(Moment { gate, boot_id: self.boot_id, folder: folder.into(), kept: sender });
         for core in &self.cores {
             core.post(Mail::Moment(Arc::clone(&moment)));
         }
-        if !moment.gate.wait_for_all() {
-            return Err(format!(
-                "not all cores came to a stop within {BACKUP_GATE_MS} ms; nothing was kept, try again"
-            ));
-        }
-        let mut files = Vec::new();
+        let still = moment.gate.wait_for_all().ok_or_else(|| {
+            format!("not all cores came to a stop within {BACKUP_GATE_MS} ms; nothing was kept, try again")
+        })?;
+        let (mut files, mut standings) = (Vec::new(), None);
         for _ in &self.cores {
-            let patience = Duration::from_millis(BACKUP_GATE_MS);
+            let patience = hold + Duration::from_millis(BACKUP_GATE_MS);
             let kept =
                 answers.recv_timeout(patience).map_err(|_| "a core did not say what it kept".to_owned())?;
-            files.extend(kept.map_err(|error| format!("the files cannot be kept: {error}"))?);
+            let kept = kept.map_err(|error| format!("the files cannot be kept: {error}"))?;
+            files.extend(kept.files);
+            if let Some(more) = kept.standings {
+                standings.get_or_insert_with(Vec::new).extend(more);
+            }
         }
-        let texts = self.texts(folder).map_err(|error| format!("the files cannot be kept: {error}"))?;
-        files.extend(texts);
+        let texts = self.texts(folder, standings.as_deref());
+        files.extend(texts.map_err(|error| format!("the files cannot be kept: {error}"))?);
         wait_until_written(folder, &files, Duration::from_millis(BACKUP_WRITTEN_MS))?;
-        Ok(files)
+        Ok((files, still))
     }
 
     /// What says what the data is.
-    fn texts(&self, folder: &Path) -> io::Result<Vec<Kept>> {
-        let mut kept = Vec::new();
+    fn texts(&self, folder: &Path, standings: Option<&[Standing]>) -> io::Result<Vec<Kept>> {
+        let mut names = vec![CONFIGURATION, SHAPE, crate::directory::NAMES];
         fs::write(folder.join(CONFIGURATION), &self.configuration)?;
         for name in [SHAPE, crate::directory::NAMES] {
             fs::copy(self.folder.join(name), folder.join(name))?;
         }
-        for name in [CONFIGURATION, SHAPE, crate::directory::NAMES] {
-            kept.push(Kept { name: name.into(), length: fs::metadata(folder.join(name))?.len() });
+        if let Some(standings) = standings {
+            fs::write(folder.join(STANDINGS), standings.iter().map(line_of).collect::<String>())?;
+            names.push(STANDINGS);
         }
-        Ok(kept)
+        let kept =
+            |name: &str| Ok(Kept { name: name.into(), length: fs::metadata(folder.join(name))?.len() });
+        names.into_iter().map(kept).collect()
     }
 
     fn list(&mut self, name: &str) -> Result<Vec<(String, u64, u32)>, String> {
@@ -239,8 +269,24 @@ fn read(path: &Path, offset: u64, length: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// `partition term role`, and the nodes that have votes, as the owner knows them: `3 17 leads 0,1,2`, `4 17 follows`,
+/// `5 - starts`.
+fn line_of(standing: &Standing) -> String {
+    let partition = standing.partition.0;
+    match (standing.term, &standing.leads) {
+        (Some(term), Some(leading)) => {
+            let voters: Vec<String> = leading.voters.iter().map(usize::to_string).collect();
+            format!("{partition} {term} leads {}\n", voters.join(","))
+        }
+        (Some(term), None) => format!("{partition} {term} follows\n"),
+        (None, _) => format!("{partition} - starts\n"),
+    }
+}
+
 /// The configuration that the node ran with.
 const CONFIGURATION: &str = "configuration";
+/// What the replicas of the node were to their groups.
+const STANDINGS: &str = "standings";
 
 #[cfg(test)]
 mod tests {

@@ -86,10 +86,20 @@ impl Disk {
         }
     }
 
-    /// Gives the files of all partitions second names below a folder, as they stand after every operation up to now.
-    pub(crate) fn keep(&self, boot_id: [u8; 16], into: &Path) -> io::Result<Vec<Kept>> {
-        let kept = self.partitions.iter().map(|(partition, folder)| folder.keep(*partition, boot_id, into));
-        Ok(kept.collect::<io::Result<Vec<_>>>()?.concat())
+    /// Gives the files of partitions second names below a folder, as they stand after every operation up to now: of
+    /// those that run in a boot that is told.
+    pub(crate) fn keep(
+        &self,
+        into: &Path,
+        boot_id: impl Fn(PartitionId) -> Option<[u8; 16]>,
+    ) -> io::Result<Vec<Kept>> {
+        let mut kept = Vec::new();
+        for (partition, folder) in &self.partitions {
+            if let Some(boot_id) = boot_id(*partition) {
+                kept.extend(folder.keep(*partition, boot_id, into)?);
+            }
+        }
+        Ok(kept)
     }
 
     /// Whether nothing is under way.

@@ -6,6 +6,7 @@
 //! than when a bound is reached. A panic here is a broken invariant and ends the process.
 
 use crate::audit::AuditLog;
+use crate::backup::{Moment, OfCore};
 use crate::bootstrap::MemoryGauge;
 use crate::bounds::{HOUSEKEEPING_US, ROUNDS_PER_TURN, TURN_US_MAX};
 use crate::clients::{self, Clients, Ready};
@@ -20,7 +21,7 @@ use crate::metrics::Question;
 use crate::peers::{self, Peers};
 use crate::visitors::Visitors;
 use ensue_node::{Host, Input, Output, Trace};
-use ensue_types::{CoreId, DatacenterId, SessionId};
+use ensue_types::{CoreId, DatacenterId, PartitionId, SessionId};
 use ensue_wire::CoreName;
 use mio::{Events, Interest, Poll, Registry, Token};
 use std::collections::VecDeque;
@@ -184,9 +185,11 @@ impl Pump {
                 }
                 Mail::Moment(moment) => {
                     // No input of this turn was given to the node yet, and what earlier ones led to is on its disks.
-                    if moment.gate.arrive() {
+                    if let Some(since) = moment.gate.arrive() {
+                        let kept = self.keep(&moment);
+                        moment.gate.stay(since);
                         // Who asked may have given up.
-                        let _ = moment.kept.send(self.disk.keep(moment.boot_id, &moment.folder));
+                        let _ = moment.kept.send(kept);
                     }
                 }
                 Mail::Observe(question) => {
@@ -207,6 +210,22 @@ impl Pump {
             }
         }
         self.state.mail = mail;
+    }
+
+    /// Keeps the files of the partitions that live here.
+    fn keep(&self, moment: &Moment) -> io::Result<OfCore> {
+        let standings = self.node.standings();
+        let leading = |partition: PartitionId| {
+            let standing = standings.iter().flatten().find(|standing| standing.partition == partition)?;
+            standing.leads.as_ref().map(|leading| leading.boot_id)
+        };
+        // Of a replicated partition only its owner's files are wanted.
+        let boot_id = |partition| match standings {
+            Some(_) => leading(partition),
+            None => Some(moment.boot_id),
+        };
+        let files = self.disk.keep(&moment.folder, boot_id)?;
+        Ok(OfCore { files, standings })
     }
 
     fn take_event(&mut self, event: &mio::event::Event) {

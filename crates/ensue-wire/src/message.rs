@@ -548,6 +548,18 @@ pub enum Message {
         number: u64,
         outcome: HomeOutcome,
     },
+
+    // Within a datacenter, for sessions that copy what all its nodes hold.
+    /// Do this for a copy of what the disks of your node hold: the words behind `CAUSAL BACKUP`.
+    BackupAsk {
+        number: u64,
+        words: Args,
+    },
+    /// What a client of that node would have been answered.
+    BackupTold {
+        number: u64,
+        reply: Reply,
+    },
 }
 
 /// Commands of one session, to be executed once at the home of their keys.

@@ -1,6 +1,7 @@
 //! `ensue backup`: copies what the disks of a datacenter hold at one moment, while it serves.
 
 mod manifest;
+mod moment;
 pub(crate) mod restore;
 
 use crate::import::target::{Target, Words, words};
@@ -12,6 +13,7 @@ use bytes::Bytes;
 use ensue_client::Reply;
 use ensue_server::fsck::{self, Finding};
 use manifest::{Entry, Manifest};
+use moment::{Kept, Node};
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -24,7 +26,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The copy is a folder below DIR that is named after the time: a data directory that `ensue fsck` reads and that
 /// `ensue restore` writes into another cluster. Files that the newest copy in DIR has already are not read again: they
 /// get a second name, so that each copy is whole by itself and can be deleted by itself. Every byte is checked at the
-/// end.
+/// end. Of several nodes all are copied, at one time, through the one that is named.
 ///
 /// Exit status: 0 if there is a copy and it is sound, 1 if not.
 #[derive(Debug, clap::Args)]
@@ -32,7 +34,7 @@ pub(crate) struct BackupArgs {
     /// Where the copies are
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// The datacenter's node
+    /// A node of the datacenter, whichever
     #[arg(long, value_name = "HOST:PORT")]
     from: Address,
     /// User who may run CAUSAL BACKUP
@@ -60,11 +62,12 @@ pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<ExitCode> {
     fs::create_dir_all(&args.to).with_context(|| args.to.display().to_string())?;
     let earlier = earlier(&args.to)?;
     let mut source = open(args)?;
-    expect_ok(source.run(0, &[words!["CAUSAL", "BACKUP", "BEGIN", name.clone()]])?.pop())?;
+    let kept = moment::keep(args, &mut source, &name)?;
     let copy = Copy { name: &name, folder: &folder, earlier: earlier.as_ref(), stop: &stop };
-    let copied = copy.make(&mut source);
+    let copied = copy.make(&mut source, &kept);
     // Whatever came of it, nothing is kept over there any more.
-    let ended = source.run(0, &[words!["CAUSAL", "BACKUP", "END", name.clone()]]);
+    let end = |node: &Node| node.words(words!["END", name.clone()]);
+    let ended = source.run(0, &kept.nodes.iter().map(end).collect::<Vec<_>>());
     let (manifest, reused) = match copied {
         Ok(copied) => copied,
         Err(error) => {
@@ -151,22 +154,21 @@ struct Copy<'a> {
 
 impl Copy<'_> {
     /// What the copy has, and how many bytes of it an earlier one had.
-    fn make(&self, source: &mut Target) -> anyhow::Result<(Manifest, u64)> {
-        let files = self.list(source)?;
-        let datacenter = self.datacenter(source, &files)?;
-        let total = files.iter().map(|file| file.length).sum();
+    fn make(&self, source: &mut Target, kept: &Kept) -> anyhow::Result<(Manifest, u64)> {
+        let datacenter = self.datacenter(source, &kept.files)?;
+        let total = kept.files.iter().map(|(_, file)| file.length).sum();
         let (mut progress, mut done, mut reused) = (Progress::new(), 0, 0);
-        for file in &files {
+        for (node, file) in &kept.files {
             let path = self.folder.join(&datacenter).join(&file.name);
             fs::create_dir_all(path.parent().unwrap_or(self.folder))?;
             if self.is_there(file, &path) {
                 reused += file.length;
             } else {
-                let known = self.begin_with_earlier(source, file, &path)?;
+                let known = self.begin_with_earlier(source, *node, file, &path)?;
                 reused += known;
                 let out = File::options().append(true).create(true).open(&path);
                 let mut out = out.with_context(|| path.display().to_string())?;
-                self.fetch(source, file, known, |bytes| {
+                self.fetch(source, *node, file, known, |bytes| {
                     let written = done + bytes.1;
                     progress.show(written, Some(total), || format!("{} of {}", size(written), size(total)));
                     out.write_all(bytes.0)
@@ -176,23 +178,16 @@ impl Copy<'_> {
             done += file.length;
         }
         progress.clear();
-        Ok((Manifest { datacenter, files }, reused))
-    }
-
-    fn list(&self, source: &mut Target) -> anyhow::Result<Vec<Entry>> {
-        let Some(Reply::Array(files)) =
-            source.run(0, &[words!["CAUSAL", "BACKUP", "LIST", self.name.to_owned()]])?.pop()
-        else {
-            bail!("the node does not say which files there are");
-        };
-        files.iter().map(entry).collect()
+        let files = kept.files.iter().map(|(_, file)| file.clone()).collect();
+        Ok((Manifest { datacenter, files, pieces: kept.pieces.clone() }, reused))
     }
 
     /// The name of the datacenter, which is that of the folder: the file `shape` says it.
-    fn datacenter(&self, source: &mut Target, files: &[Entry]) -> anyhow::Result<String> {
-        let shape = files.iter().find(|file| file.name == "shape").context("the copy has no file `shape`")?;
+    fn datacenter(&self, source: &mut Target, files: &[(Node, Entry)]) -> anyhow::Result<String> {
+        let shape = files.iter().find(|(_, file)| file.name == "shape");
+        let (node, shape) = shape.context("the copy has no file `shape`")?;
         let mut text = Vec::new();
-        self.fetch(source, shape, 0, |(bytes, _)| text.write_all(bytes))?;
+        self.fetch(source, *node, shape, 0, |(bytes, _)| text.write_all(bytes))?;
         let text = String::from_utf8_lossy(&text);
         let name = text.lines().find_map(|line| line.strip_prefix("datacenter\tdatacenter\t"));
         let name = name.context("the file `shape` names no datacenter")?;
@@ -211,7 +206,13 @@ impl Copy<'_> {
 
     /// Copies what an earlier copy has of a file that has grown since, and says how much that is: a file that ends
     /// there with the same bytes begins with the same ones, since nothing is ever written but at its end.
-    fn begin_with_earlier(&self, source: &mut Target, file: &Entry, path: &Path) -> anyhow::Result<u64> {
+    fn begin_with_earlier(
+        &self,
+        source: &mut Target,
+        node: Node,
+        file: &Entry,
+        path: &Path,
+    ) -> anyhow::Result<u64> {
         let Some((folder, earlier)) = self.earlier else { return Ok(0) };
         let shorter = |known: &&Entry| known.name == file.name && known.length < file.length;
         let Some(known) = earlier.files.iter().find(shorter).filter(|known| known.length > 0) else {
@@ -221,7 +222,7 @@ impl Copy<'_> {
         let compared = known.length.min(COMPARED_BYTES);
         let mut end = vec![0; compared as usize];
         let found = File::open(&same).and_then(|copy| copy.read_exact_at(&mut end, known.length - compared));
-        let reply = source.run(0, &[self.read(file, known.length - compared, compared)])?.pop();
+        let reply = source.run(0, &[self.read(node, file, known.length - compared, compared)])?.pop();
         let is_same = found.is_ok() && matches!(reply, Some(Reply::Bulk(bytes)) if bytes[..] == end[..]);
         if !is_same {
             return Ok(0);
@@ -229,15 +230,16 @@ impl Copy<'_> {
         fs::copy(&same, path).with_context(|| path.display().to_string())
     }
 
-    fn read(&self, file: &Entry, offset: u64, length: u64) -> Words {
+    fn read(&self, node: Node, file: &Entry, offset: u64, length: u64) -> Words {
         let [offset, length] = [offset, length].map(|number| number.to_string());
-        words!["CAUSAL", "BACKUP", "READ", self.name.to_owned(), file.name.clone(), offset, length]
+        node.words(words!["READ", self.name.to_owned(), file.name.clone(), offset, length])
     }
 
     /// Reads a file from there on, and hands out its bytes with how many there were up to their end.
     fn fetch(
         &self,
         source: &mut Target,
+        node: Node,
         file: &Entry,
         from: u64,
         mut take: impl FnMut((&[u8], u64)) -> std::io::Result<()>,
@@ -250,7 +252,7 @@ impl Copy<'_> {
             let offsets = (0..CHUNKS_AT_ONCE).map(|chunk| offset + chunk * CHUNK_BYTES);
             let commands: Vec<Words> = offsets
                 .take_while(|offset| *offset < file.length)
-                .map(|offset| self.read(file, offset, CHUNK_BYTES))
+                .map(|offset| self.read(node, file, offset, CHUNK_BYTES))
                 .collect();
             for reply in source.run(0, &commands)? {
                 let bytes: Bytes = match reply {
@@ -264,6 +266,22 @@ impl Copy<'_> {
         }
         Ok(())
     }
+}
+
+/// How many partitions the file `shape` of a node says that there are.
+fn partitions_of(source: &mut Target, node: Node, name: &str, shape: &Entry) -> anyhow::Result<u16> {
+    let length = shape.length.min(CHUNK_BYTES).to_string();
+    let read = words!["READ", name.to_owned(), shape.name.clone(), "0", length];
+    match source.run(0, &[node.words(read)])?.pop() {
+        Some(Reply::Bulk(text)) => partitions_in(&String::from_utf8_lossy(&text)),
+        other => bail!("the file `shape` is not read: {other:?}"),
+    }
+}
+
+/// How many partitions a file `shape` says that there are.
+fn partitions_in(shape: &str) -> anyhow::Result<u16> {
+    let number = shape.lines().find_map(|line| line.strip_prefix("cluster\tpartitions\t"));
+    Ok(number.context("the file `shape` names no partitions")?.parse()?)
 }
 
 fn entry(reply: &Reply) -> anyhow::Result<Entry> {

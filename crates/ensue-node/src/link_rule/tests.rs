@@ -79,6 +79,9 @@ fn commands_stay_within_a_datacenter_and_streams_do_not() {
     assert_eq!(over_link((0, 1), sessions(0, 1), partition(0, 0), read()), Ok(()));
     assert_eq!(over_link((1, 0), sessions(1, 0), partition(0, 0), read()), Err(NotTheirs::OnlyWithin));
     assert_eq!(over_link((1, 0), partition(1, 0), partition(0, 0), read()), Err(NotTheirs::OnlyWithin));
+    let copies = || Message::BackupAsk { number: 1, words: Vec::new() };
+    assert_eq!(over_link((0, 1), sessions(0, 1), sessions(0, 0), copies()), Ok(()));
+    assert_eq!(over_link((1, 1), sessions(1, 1), sessions(0, 0), copies()), Err(NotTheirs::OnlyWithin));
     assert_eq!(over_link((0, 1), partition(0, 1), partition(0, 0), entries()), Err(NotTheirs::OnlyBetween));
 }
 

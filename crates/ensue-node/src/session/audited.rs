@@ -94,7 +94,8 @@ fn is_login(spec: &CommandSpec, args: &[Bytes]) -> bool {
 
 /// A backup is read by one command a mebibyte; that it was begun and ended is recorded.
 fn reads_a_backup(subcommand: Option<&str>, args: &[Bytes]) -> bool {
-    subcommand == Some("backup") && args.get(2).is_some_and(|word| word.eq_ignore_ascii_case(b"read"))
+    let is = |place: usize, name: &[u8]| args.get(place).is_some_and(|word| word.eq_ignore_ascii_case(name));
+    subcommand == Some("backup") && (is(2, b"read") || is(2, b"node") && is(4, b"read"))
 }
 
 /// Whether an argument may be a secret.

@@ -200,7 +200,7 @@ fn superblock(checkpoint: u64) -> DiskOp {
 }
 
 fn kept(bench: &Bench, into: &Temporary, file: FileName) -> Vec<u8> {
-    let kept = bench.disk.keep(BOOT, into.path()).unwrap();
+    let kept = bench.disk.keep(into.path(), |_| Some(BOOT)).unwrap();
     let name = format!("{}/{file}", folder_name(P));
     let length = kept.iter().find(|kept| kept.name == name).expect("it is kept").length;
     let mut bytes = fs::read(into.path().join(name)).unwrap();
@@ -247,7 +247,7 @@ fn what_waits_for_a_sync_is_kept_too() {
     bench.disk.execute(P, append(", second"));
     bench.disk.execute(P, DiskOp::Append { file: next, bytes: Bytes::from_static(b"third") });
     let into = Temporary::new();
-    let files = bench.disk.keep(BOOT, into.path()).unwrap();
+    let files = bench.disk.keep(into.path(), |_| Some(BOOT)).unwrap();
     let length = |file: FileName| {
         let name = format!("{}/{file}", folder_name(P));
         files.iter().find(|kept| kept.name == name).map(|kept| kept.length)
@@ -264,6 +264,14 @@ fn what_waits_for_a_sync_is_kept_too() {
 fn nothing_is_kept_of_a_partition_that_does_not_serve_yet() {
     let bench = running();
     let into = Temporary::new();
-    let error = bench.disk.keep([4; 16], into.path()).unwrap_err();
+    let error = bench.disk.keep(into.path(), |_| Some([4; 16])).unwrap_err();
     assert!(error.to_string().contains("does not serve yet"), "another boot: {error}");
+}
+
+#[test]
+fn nothing_is_kept_of_a_partition_that_lives_elsewhere() {
+    let bench = running();
+    let into = Temporary::new();
+    assert_eq!(bench.disk.keep(into.path(), |_| None).unwrap(), []);
+    assert!(!into.path().join(folder_name(P)).exists());
 }

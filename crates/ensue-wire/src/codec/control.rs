@@ -54,6 +54,8 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         Message::GroupTold { number, is_done, text } => {
             w.u64(*number).u8(u8::from(*is_done)).bytes(limits::ANSWER_BYTES, text)
         }
+        Message::BackupAsk { number, words } => w.u64(*number).args(words),
+        Message::BackupTold { number, reply } => w.u64(*number).reply(reply),
         other => unreachable!("no control message: {:#06x}", tag::tag_of(other)),
     };
 }
@@ -100,6 +102,8 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::GROUP_TOLD => {
             Message::GroupTold { number: r.u64()?, is_done: r.bool()?, text: r.bytes(limits::ANSWER_BYTES)? }
         }
+        tag::BACKUP_ASK => Message::BackupAsk { number: r.u64()?, words: r.args()? },
+        tag::BACKUP_TOLD => Message::BackupTold { number: r.u64()?, reply: r.reply()? },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
 }

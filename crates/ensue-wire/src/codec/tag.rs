@@ -76,6 +76,8 @@ tags! {
     LEADS = 0x020d => Leads,
     GROUP_ASK = 0x020e => GroupAsk,
     GROUP_TOLD = 0x020f => GroupTold,
+    BACKUP_ASK = 0x0210 => BackupAsk,
+    BACKUP_TOLD = 0x0211 => BackupTold,
 
     CHECK_DEPENDENCIES = 0x0301 => CheckDependencies,
     DEPENDENCIES_MET = 0x0302 => DependenciesMet,

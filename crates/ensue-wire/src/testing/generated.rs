@@ -154,6 +154,8 @@ fn control() -> BoxedStrategy<Message> {
             is_done,
             text
         }),
+        (any::<u64>(), args()).prop_map(|(number, words)| Message::BackupAsk { number, words }),
+        (any::<u64>(), reply()).prop_map(|(number, reply)| Message::BackupTold { number, reply }),
         (any::<u64>(), dependencies())
             .prop_map(|(check, dependencies)| Message::CheckDependencies { check, dependencies }),
         (any::<u64>(), dependencies())

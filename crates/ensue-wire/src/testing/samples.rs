@@ -164,6 +164,8 @@ fn control() -> Vec<(&'static str, Message)> {
             Message::GroupAsk { partition: PartitionId(3), number: 9, wish: Some((CoreId(1), CoreId(4))) },
         ),
         ("group-told", Message::GroupTold { number: 9, is_done: true, text: "leader:1".into() }),
+        ("backup-ask", Message::BackupAsk { number: 9, words: args(&["list", "monday"]) }),
+        ("backup-told", Message::BackupTold { number: 9, reply: Reply::Bulk(Bytes::from_static(b"bytes")) }),
         (
             "core-answer",
             Message::CoreAnswer { request, text: Bytes::from_static(b"id=7 addr=::1\n"), metrics },

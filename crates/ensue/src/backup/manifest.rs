@@ -11,6 +11,15 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Manifest {
     pub(crate) datacenter: String,
     pub(crate) files: Vec<Entry>,
+    /// Which node had which partitions, if there were several.
+    pub(crate) pieces: Vec<Piece>,
+}
+
+/// What came from one of several nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) node: u16,
+    pub(crate) partitions: Vec<u16>,
 }
 
 /// A file of a copy. What was written before it ends is never changed, so two of the same name, length and checksum
@@ -38,7 +47,12 @@ impl Manifest {
             .iter()
             .map(|file| json!({"name": file.name, "bytes": file.length, "end_crc32": file.checksum}))
             .collect();
-        let text = json!({"version": VERSION, "datacenter": self.datacenter, "files": files});
+        let nodes: Vec<Json> = self
+            .pieces
+            .iter()
+            .map(|piece| json!({"node": piece.node, "partitions": piece.partitions}))
+            .collect();
+        let text = json!({"version": VERSION, "datacenter": self.datacenter, "nodes": nodes, "files": files});
         let (path, part) = (folder.join(FILE), folder.join("backup.json.part"));
         let mut file = fs::File::create(&part).with_context(|| part.display().to_string())?;
         writeln!(file, "{text:#}")?;
@@ -79,6 +93,13 @@ fn read(text: &str) -> Option<Manifest> {
             checksum: u32::try_from(file.get("end_crc32")?.as_u64()?).ok()?,
         })
     };
+    let piece = |piece: &Json| {
+        let number = |json: &Json| u16::try_from(json.as_u64()?).ok();
+        let partitions = piece.get("partitions")?.as_array()?.iter().map(number).collect::<Option<_>>()?;
+        Some(Piece { node: number(piece.get("node")?)?, partitions })
+    };
+    let pieces = json.get("nodes").and_then(Json::as_array).into_iter().flatten();
+    let pieces = pieces.map(piece).collect::<Option<_>>()?;
     let files = json.get("files")?.as_array()?.iter().map(entry).collect::<Option<_>>()?;
-    Some(Manifest { datacenter: json.get("datacenter")?.as_str()?.to_owned(), files })
+    Some(Manifest { datacenter: json.get("datacenter")?.as_str()?.to_owned(), files, pieces })
 }

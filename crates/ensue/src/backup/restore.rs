@@ -4,8 +4,9 @@
 //! machine only and linked with nobody, and what it shows is written key by key to the cluster, whose datacenters get
 //! it as they get every write. So the new cluster may have other partitions, nodes, datacenters and protocols.
 
-use super::check;
 use super::manifest::Manifest;
+use super::moment::partition_of;
+use super::{check, partitions_in};
 use crate::export::walk::{self, Dumped, Walk};
 use crate::export::{KEYSPACES, streams};
 use crate::import::pieces;
@@ -101,6 +102,7 @@ fn verify(folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
             bail!("{} has {found} bytes, and had {} when the backup was made", path.display(), file.length);
         }
     }
+    verify_partitions(folder, manifest)?;
     match check(folder)? {
         (_, 0) => Ok(()),
         (partitions, damaged) => {
@@ -110,6 +112,20 @@ fn verify(folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
             )
         }
     }
+}
+
+/// No partition is missing, from whichever node it came.
+fn verify_partitions(folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
+    let shape = folder.join(&manifest.datacenter).join("shape");
+    let text = fs::read_to_string(&shape).with_context(|| shape.display().to_string())?;
+    let has = |partition| manifest.files.iter().any(|file| partition_of(&file.name) == Some(partition));
+    let Some(missing) = (0..partitions_in(&text)?).find(|partition| !has(*partition)) else { return Ok(()) };
+    let of_node = manifest.pieces.iter().find(|piece| piece.partitions.contains(&missing));
+    let of_node = of_node.map(|piece| format!(", which node {} had,", piece.node)).unwrap_or_default();
+    bail!(
+        "{}: partition {missing}{of_node} is not in it: a part of a datacenter is not restored",
+        folder.display()
+    )
 }
 
 /// A copy of a backup that a node may write in; gone when this is dropped.
@@ -127,6 +143,10 @@ impl Work {
                 .with_context(|| to.display().to_string())?;
             fs::copy(&from, &to).with_context(|| to.display().to_string())?;
         }
+        // The reader is one replica of each partition.
+        let shape = work.folder.join(&manifest.datacenter).join("shape");
+        let text = fs::read_to_string(&shape).with_context(|| shape.display().to_string())?;
+        fs::write(&shape, without_replicas(&text, &manifest.datacenter))?;
         Ok(work)
     }
 }
@@ -137,6 +157,13 @@ impl Drop for Work {
             eprintln!("{} stays: {error}", self.folder.display());
         }
     }
+}
+
+/// A file `shape` that says nothing of replicas in its datacenter.
+fn without_replicas(shape: &str, datacenter: &str) -> String {
+    let says = format!("\treplicas in {datacenter}\t");
+    let lines = shape.lines().filter(|line| !line.contains(&says));
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 /// The node that shows what the backup has.
@@ -188,7 +215,7 @@ fn configuration(
     [port, peer_port]: [u16; 2],
 ) -> anyhow::Result<String> {
     let mut lines = Vec::new();
-    let mut unused_port = 1;
+    let (mut unused_port, mut has_own) = (1, false);
     for line in written.lines() {
         let (name, value) = line.split_once(' ').unwrap_or((line, ""));
         match name {
@@ -199,6 +226,10 @@ fn configuration(
             "node" => {
                 let mut words: Vec<&str> = value.split(' ').collect();
                 let own = words.first() == Some(&datacenter);
+                // The reader has what all nodes of the datacenter had.
+                if own && std::mem::replace(&mut has_own, true) {
+                    continue;
+                }
                 let place = format!("127.0.0.1:{}", if own { peer_port } else { unused_port });
                 unused_port += 16;
                 *words.get_mut(1).context("a `node` line of the backup names no address")? = &place;
@@ -343,7 +374,7 @@ mod tests {
     #[test]
     fn the_reader_has_the_data_s_settings_and_none_of_its_doors() {
         let written = "port 6379\nself dc2\nnode dc1 10.0.0.1:16379 cores 2\nnode dc2 10.0.1.1:16379 cores 4\n\
-                       requirepass (hidden)\npartitions 8\nkeyspace 3 protocol pocc\nkeyspace 3 home lock:* dc1\n\
+                       node dc2 10.0.1.2:16379 cores 4\nreplicas 1 dc2:3\nrequirepass (hidden)\npartitions 8\nkeyspace 3 protocol pocc\nkeyspace 3 home lock:* dc1\n\
                        keyspace 3 home-reads yes\nbranch-collection optimistic\n\
                        branch-merging-datacenter \n                       tls-port 6380\ncluster-name shop\n";
         let text = configuration(written, "dc2", Path::new("/tmp/w"), [7000, 7001]).unwrap();
@@ -364,5 +395,30 @@ mod tests {
                 "dir \"/tmp/w\"",
             ]
         );
+    }
+
+    #[test]
+    fn the_reader_is_the_only_replica() {
+        let shape =
+            "ensue 2\ncluster\tpartitions\t8\ncluster\treplicas in dc1\t3\ncluster\treplicas in dc2\t3\n";
+        let read = without_replicas(shape, "dc2");
+        assert_eq!(read, "ensue 2\ncluster\tpartitions\t8\ncluster\treplicas in dc1\t3\n");
+        assert_eq!(partitions_in(&read).unwrap(), 8);
+    }
+
+    #[test]
+    fn a_part_of_a_datacenter_is_refused_by_name() {
+        let folder = std::env::temp_dir().join(format!("ensue-restore-test-{}", std::process::id()));
+        fs::create_dir_all(folder.join("dc1")).unwrap();
+        fs::write(folder.join("dc1/shape"), "ensue 2\ncluster\tpartitions\t2\n").unwrap();
+        let file = |name: &str| super::super::manifest::Entry { name: name.into(), length: 1, checksum: 0 };
+        let pieces = vec![super::super::manifest::Piece { node: 7, partitions: vec![1] }];
+        let files = vec![file("p0000/superblock"), file("p0001/superblock")];
+        let mut manifest = Manifest { datacenter: "dc1".into(), files, pieces };
+        assert!(verify_partitions(&folder, &manifest).is_ok());
+        manifest.files.pop();
+        let refused = verify_partitions(&folder, &manifest).unwrap_err().to_string();
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(refused.contains("partition 1, which node 7 had, is not in it"), "{refused}");
     }
 }

@@ -3,19 +3,19 @@
 //! The node's threads stop between two turns, all at once, and give the files second names; a moment later they go on.
 //! What is read afterwards is what a machine that died in that moment would have left, so it is closed under causality
 //! whatever carried it: nothing that happened in one partition before the moment is missing in another one.
+//!
+//! `NODE n` has another node of the datacenter do it. `HOLD` keeps the cores still for some milliseconds, and the
+//! answer says when they were: whoever has all nodes hold at once knows whether there was a moment at which all stood
+//! still.
 
 use super::errand::{Outcome, Then, Waiting};
-use crate::errand::{BackupDone, BackupErrand, Errand, ErrandDone};
+use crate::errand::backup::{USAGE, errand, reply};
+use crate::errand::{BackupErrand, Errand, ErrandDone};
 use crate::session::cx::Cx;
 use crate::session::step::Step;
 use bytes::Bytes;
-use ensue_resp::{CommandError, number};
-use ensue_types::{Args, Reply};
-
-/// Longest name of a backup.
-const NAME_BYTES_MAX: usize = 64;
-/// Bytes of a file that one answer holds at most.
-const READ_BYTES_MAX: u64 = 1 << 20;
+use ensue_resp::number;
+use ensue_types::{Args, PartitionId, Reply};
 
 /// Whether this is a command of a backup.
 pub(crate) fn is_command(args: &Args) -> bool {
@@ -24,77 +24,52 @@ pub(crate) fn is_command(args: &Args) -> bool {
 
 /// `CAUSAL BACKUP` and its words.
 pub(crate) fn on_command(cx: &mut Cx<'_>, args: &Args) -> Step<Outcome> {
-    let topology = &cx.core.config.topology;
-    if topology.datacenters[usize::from(topology.datacenter.0)].cores != cx.core.config.node_cores {
-        return Step::answer(SEVERAL_NODES);
+    if args.len() == 3 && args[2].eq_ignore_ascii_case(b"nodes") {
+        return Step::answer(Reply::Integer(nodes(cx) as i64));
     }
-    match errand(&args[2..]) {
-        Ok(errand) => Step::Waits(Outcome::Waits(Waiting::begin(cx, Errand::Backup(errand), Then::Backup))),
+    match asked(cx, &args[2..]) {
+        Ok(errand) => Step::Waits(Outcome::Waits(Waiting::begin(cx, errand, Then::Backup))),
         Err(refusal) => Step::answer(refusal),
     }
 }
 
-fn errand(words: &[Bytes]) -> Result<BackupErrand, Reply> {
-    let (word, rest) = words.split_first().ok_or(USAGE)?;
-    match (word.to_ascii_lowercase().as_slice(), rest) {
-        (b"begin", [name]) => Ok(BackupErrand::Begin(name_of(name)?)),
-        (b"list", [name]) => Ok(BackupErrand::List(name_of(name)?)),
-        (b"end", [name]) => Ok(BackupErrand::End(name_of(name)?)),
-        (b"read", [name, file, offset, length]) => {
-            let count = |word| {
-                let count = number::parse_i64(word).and_then(|count| u64::try_from(count).ok());
-                count.ok_or(CommandError::NotInteger.reply())
-            };
-            let (name, offset, length) = (name_of(name)?, count(offset)?, count(length)?);
-            if length > READ_BYTES_MAX {
-                return Err(TOO_LONG);
-            }
-            Ok(BackupErrand::Read { name, file: file.clone(), offset, length: length as u32 })
-        }
-        _ => Err(USAGE),
+/// What is to be done, here or elsewhere.
+fn asked(cx: &Cx<'_>, words: &[Bytes]) -> Result<Errand, Reply> {
+    let topology = &cx.core.config.topology;
+    let here = topology.datacenter;
+    let [word, number, words @ ..] = words else { return Err(USAGE) };
+    if !word.eq_ignore_ascii_case(b"node") {
+        let words = [std::slice::from_ref(word), std::slice::from_ref(number), words].concat();
+        return match errand(&words)? {
+            BackupErrand::Begin { hold_ms: 0, .. } if nodes(cx) > 1 => Err(SEVERAL_NODES),
+            errand => Ok(Errand::Backup(errand)),
+        };
     }
+    let number = number::parse_i64(number).and_then(|number| usize::try_from(number).ok());
+    let core = number.and_then(|number| topology.core_on(here, number, PartitionId(0)));
+    let core = core.ok_or_else(|| {
+        Reply::Error(format!("ERR nodes of this datacenter are 0 to {}", nodes(cx) - 1).into())
+    })?;
+    let errand = errand(words)?;
+    let is_here = topology.node_of(here, core) == topology.node_of(here, cx.core.config.core);
+    Ok(if is_here { Errand::Backup(errand) } else { Errand::BackupElsewhere { core, words: words.to_vec() } })
 }
 
-/// It becomes the name of a folder.
-fn name_of(name: &Bytes) -> Result<String, Reply> {
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
-    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.iter().all(is_name) {
-        return Err(NO_NAME);
-    }
-    Ok(String::from_utf8_lossy(name).into_owned())
+/// How many nodes this datacenter has.
+fn nodes(cx: &Cx<'_>) -> usize {
+    let topology = &cx.core.config.topology;
+    topology.datacenters[usize::from(topology.datacenter.0)].nodes.len()
 }
 
 pub(super) fn on_done(done: ErrandDone) -> Step<Outcome> {
-    Step::answer(match done {
-        ErrandDone::Backup(Ok(BackupDone::Done)) => Reply::OK,
-        ErrandDone::Backup(Ok(BackupDone::Files(files))) => {
-            Reply::Array(files.into_iter().map(file).collect())
-        }
-        ErrandDone::Backup(Ok(BackupDone::Bytes(bytes))) => Reply::Bulk(bytes),
-        ErrandDone::Backup(Err(why)) => Reply::Error(format!("ERR {why}").into()),
-        ErrandDone::Busy => BUSY,
-        _ => UNEXPECTED,
-    })
+    Step::answer(reply(done))
 }
 
-/// A file's name, its length, and the checksum of its last bytes.
-fn file((name, length, checksum): (String, u64, u32)) -> Reply {
-    let length = Reply::Integer(i64::try_from(length).unwrap_or(i64::MAX));
-    Reply::Array(vec![Reply::bulk(name), length, Reply::Integer(i64::from(checksum))])
-}
-
-const USAGE: Reply = Reply::error(
-    "ERR syntax error: CAUSAL BACKUP BEGIN <name> | LIST <name> | READ <name> <file> <offset> <length> | END <name>",
-);
-const NO_NAME: Reply = Reply::error("ERR the name of a backup has 1 to 64 letters, digits and hyphens");
-const TOO_LONG: Reply = Reply::error("ERR one READ is of 1048576 bytes at most");
 const SEVERAL_NODES: Reply = Reply::error(
-    "ERR this datacenter has several nodes, and a backup is of the disks of one node: there is none of all of them at \
-     one moment yet",
+    "ERR this datacenter has several nodes, and a backup is of one moment of all of them: `ensue backup` has all of them \
+     hold at once",
 );
-const BUSY: Reply = Reply::error("BUSY other backups are being read; try again later");
 /// What was begun may be kept all the same, until another one is begun.
 pub(super) const TIMEOUT: Reply = Reply::error(
     "TIMEOUT the disk did not answer in time; what was asked for may happen later, begin the backup again",
 );
-const UNEXPECTED: Reply = Reply::error("ERR the backup was answered with something else");

@@ -39,6 +39,7 @@ fn commands_of_operators_are_recorded_and_those_of_applications_are_not() {
         "CLIENT KILL ID 3",
         "CLIENT LIST",
         "CAUSAL BACKUP BEGIN b",
+        "CAUSAL BACKUP NODE 1 BEGIN read HOLD 20",
         "CAUSAL MOVE 0 0 1",
         "CONFIG GET *",
         "DEBUG SLEEP 0",
@@ -51,6 +52,7 @@ fn commands_of_operators_are_recorded_and_those_of_applications_are_not() {
     for line in [
         "ACL WHOAMI",
         "CAUSAL BACKUP READ b shape 0 5",
+        "CAUSAL BACKUP NODE 1 READ b shape 0 5",
         "CLIENT ID",
         "GET k",
         "HELLO 3",

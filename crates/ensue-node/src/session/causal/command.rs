@@ -177,7 +177,7 @@ const HELP: [&str; 35] = [
     "    Show what is known of a datacenter that may be lost for good, and a digest of that.",
     "DEAD <datacenter> CONFIRM <digest> [FORCE]",
     "    Declare it lost for good: all others agree on what they have of it and go on without it, for ever.",
-    "BACKUP BEGIN <name> | LIST <name> | READ <name> <file> <offset> <length> | END <name>",
+    "BACKUP [NODE <number>] BEGIN <name> [HOLD <ms>] | LIST <name> | READ <name> <file> <offset> <length> | END <name>",
     "    Keep what the disks of this datacenter hold at one moment, and read it file by file; `ensue backup` does.",
     "REPLICAS <partition>",
     "    Tell which nodes of this datacenter replicate a partition, and how far each one is.",
