@@ -229,3 +229,13 @@ def test_commands_describe_themselves(client):
     client.config_resetstat()
     client.eval("return 1", 0)
     assert client.info("commandstats")["cmdstat_eval"]["calls"] == 1
+
+
+def test_patterns_of_sort_in_a_script_are_of_its_partition(client):
+    list_key, elsewhere = key_in(0, PARTITIONS, "list"), key_in(1, PARTITIONS, "weight")
+    client.rpush(list_key, 1, 2, 3)
+    client.mset({elsewhere + "_1": 3})
+    sort = "return redis.call('SORT', KEYS[1], 'BY', ARGV[1])"
+    with pytest.raises(redis.ResponseError, match="CROSSSLOT"):
+        client.eval(sort, 1, list_key, elsewhere + "_*")
+    assert client.eval(sort, 1, list_key, "nosort") == client.lrange(list_key, 0, -1)

@@ -63,6 +63,11 @@ impl<R: BufRead> AofReader<R> {
         }
     }
 
+    /// Whether a snapshot that it begins with, if it does, is over.
+    pub fn is_amid_commands(&self) -> bool {
+        matches!(self.state, State::Commands(_))
+    }
+
     /// What comes next; nothing at the end. A file that ends amid a command is `Truncated`.
     pub fn next_item(&mut self) -> Result<Option<AofItem>, RdbError> {
         if let State::Snapshot(snapshot) = &mut self.state {

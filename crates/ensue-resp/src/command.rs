@@ -256,15 +256,24 @@ fn listed_keys(spec: &CommandSpec, args: &[Bytes]) -> Range<usize> {
     counted_keys(spec, args).or_else(|| keys_of_streams(spec, args)).unwrap_or(0..0)
 }
 
+/// Before it a `GEORADIUS` has its key, its member or place, and its radius.
+const FIRST_OPTION: usize = 5;
+
 /// Where keys stand behind words; nowhere, mostly, without a look at the arguments.
 fn places_behind<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> impl Iterator<Item = usize> + use<'a> {
     let words = spec.keys_behind;
     let is_sort = spec.name == "sort";
     let target = if is_sort { sort_target(args) } else { None };
     let args = if words.is_empty() || is_sort { &[] } else { args };
-    let is_behind = |pair: &[Bytes]| words.iter().any(|word| pair[0].eq_ignore_ascii_case(word.as_bytes()));
-    let behind = args.windows(2).enumerate().filter(move |(_, pair)| is_behind(pair));
-    target.into_iter().chain(behind.map(|(place, _)| place + 1))
+    let is_word = |word: &Bytes| words.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
+    let mut place = FIRST_OPTION;
+    let behind = std::iter::from_fn(move || {
+        // The key behind a word is not a word, whatever its name is.
+        let option = (place..args.len().saturating_sub(1)).find(|&place| is_word(&args[place]))?;
+        place = option + 2;
+        Some(option + 1)
+    });
+    target.into_iter().chain(behind)
 }
 
 /// Where the key stands in which `SORT` stores what it has sorted: the last one that it is told.

@@ -425,6 +425,7 @@ impl Keyspace {
     /// arrive, as for any tombstone: a late write below it must lose against it here, too.
     pub fn flush(&mut self, flush: &Write) {
         self.watches.on_flush();
+        self.awaited.note_all();
         self.written.note_everything(flush);
         let known = |known: &Write| known.stamp == flush.stamp;
         if self.flushes.iter().any(known) {

@@ -62,7 +62,15 @@ pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<ExitCode> {
     fs::create_dir_all(&args.to).with_context(|| args.to.display().to_string())?;
     let earlier = earlier(&args.to)?;
     let mut source = open(args)?;
-    let kept = moment::keep(args, &mut source, &name)?;
+    // Two at once would write into each other's files, which earlier copies share.
+    fs::create_dir(&folder).with_context(|| format!("{}: another backup makes it", folder.display()))?;
+    let kept = match moment::keep(args, &mut source, &name) {
+        Ok(kept) => kept,
+        Err(error) => {
+            let _ = fs::remove_dir(&folder);
+            return Err(error);
+        }
+    };
     let copy = Copy { name: &name, folder: &folder, earlier: earlier.as_ref(), stop: &stop };
     let copied = copy.make(&mut source, &kept);
     // Whatever came of it, nothing is kept over there any more.
@@ -166,7 +174,8 @@ impl Copy<'_> {
             } else {
                 let known = self.begin_with_earlier(source, *node, file, &path)?;
                 reused += known;
-                let out = File::options().append(true).create(true).open(&path);
+                let mut options = File::options();
+                let out = options.append(true).create_new(known == 0).open(&path);
                 let mut out = out.with_context(|| path.display().to_string())?;
                 self.fetch(source, *node, file, known, |bytes| {
                     let written = done + bytes.1;

@@ -146,6 +146,7 @@ const INTERRUPTED: u8 = 3;
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut target = Target::open(&args.to.options(args.password.clone()))?;
+    target.wait_for_it(&stop);
     let mut state = State::load(args.state.as_deref(), args.subject())?;
     let result = match (&args.rdb, &args.aof, &args.from) {
         (Some(file), _, _) => snapshot::run(args, file, &mut target, &mut state, &stop),

@@ -70,6 +70,7 @@ const SESSION: Table = Table {
             "core_state",
             &[
                 "access",
+                "audited",
                 "channels",
                 "home_requests",
                 "home_serving",

@@ -209,14 +209,18 @@ fn receive(world: &mut World, position: Position) {
 
 /// The same of an entry that puts these columns of the row `x`.
 fn receive_columns(world: &mut World, position: Position, columns: &[(Column, &[u8])]) {
-    let other = DatacenterId(1);
-    let time = LogicalTime::from_ms(world.now.wall_ms);
     let put = |(column, value): &(Column, &[u8])| RowEffect {
         key: Bytes::from_static(b"x"),
         column: column.clone(),
         effect: Effect::Put { value: Bytes::copy_from_slice(value), seen: Vec::new(), over: None },
     };
-    let effects = columns.iter().map(put).collect();
+    receive_effects(world, position, columns.iter().map(put).collect());
+}
+
+/// The next entry of the other datacenter's stream has these effects.
+fn receive_effects(world: &mut World, position: Position, effects: Vec<RowEffect>) {
+    let other = DatacenterId(1);
+    let time = LogicalTime::from_ms(world.now.wall_ms);
     let entry = Entry {
         position,
         stamp: Stamp { time, datacenter: other, partition: PARTITION },

@@ -8,7 +8,7 @@
 use crate::audit::{AUDITED_WORD_BYTES_MAX, AUDITED_WORDS_MAX, Audit, AuditOutcome};
 use bytes::Bytes;
 use ensue_resp::{CommandSpec, category};
-use ensue_types::{KeyspaceId, Reply, SessionId};
+use ensue_types::{Args, KeyspaceId, Reply, SessionId};
 
 /// A command that is to be recorded when it has its answer.
 #[derive(Clone, Debug)]
@@ -90,6 +90,16 @@ const CODE_LETTERS_MAX: usize = 32;
 
 fn is_login(spec: &CommandSpec, args: &[Bytes]) -> bool {
     spec.name == "auth" || spec.name == "hello" && args.iter().any(|word| word.eq_ignore_ascii_case(b"auth"))
+}
+
+/// The arguments of a command without secrets, as they are shown to operators.
+pub(super) fn without_secrets(spec: &CommandSpec, args: &[Bytes]) -> Args {
+    let subcommand = spec.subcommand(args);
+    let shown = |place: usize| match is_secret(spec.name, subcommand, args, place) {
+        true => Bytes::from_static(HIDDEN),
+        false => args[place].clone(),
+    };
+    (0..args.len()).map(shown).collect()
 }
 
 /// A backup is read by one command a mebibyte; that it was begun and ended is recorded.

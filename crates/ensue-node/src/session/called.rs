@@ -33,7 +33,7 @@ pub(super) fn on_called(
         }
         if !all {
             let pushes = core.tracking.on_everything_of(client);
-            core.push_all(pushes);
+            core.push_changes(pushes);
         }
     }
     let publishes = |spec: &CommandSpec| matches!(spec.name, "publish" | "spublish");

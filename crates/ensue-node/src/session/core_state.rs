@@ -2,7 +2,8 @@
 //!
 //! It promises that outputs leave in the order in which they were given. It knows no session's state.
 
-use super::access::Access;
+use super::access::{Access, scripts};
+use super::audited;
 use super::channels::Channels;
 use super::home_requests::HomeRequests;
 use super::home_serving::HomeServing;
@@ -306,7 +307,7 @@ impl CoreState {
         self.connected.remove(&session);
         self.unsubscribe(session);
         let pushes = self.tracking.on_gone(session);
-        self.push_all(pushes);
+        self.push_changes(pushes);
         self.want_changes();
     }
 
@@ -396,7 +397,7 @@ impl CoreState {
         self.links.on_down(core);
         // What its partitions had to tell may be lost.
         let pushes = self.tracking.on_everything();
-        self.push_all(pushes);
+        self.push_changes(pushes);
     }
 
     /// A partition has another owner, or none: what the one before had to tell may be lost.
@@ -404,7 +405,7 @@ impl CoreState {
         // The new one may know no script.
         self.scripts.forget();
         let pushes = self.tracking.on_everything();
-        self.push_all(pushes);
+        self.push_changes(pushes);
         if self.is_told_changes && self.reaches(partition) {
             let to = self.partition_address(partition);
             self.send(to, LogicalTime::ZERO, Message::ReportChanges { wanted: true });
@@ -427,7 +428,7 @@ impl CoreState {
         self.access.open_channels(self.parameters.value(CHANNELS) == "allchannels");
         self.parameters_changed = true;
         let pushes = self.tracking.limit(self.tracked_keys_max());
-        self.push_all(pushes);
+        self.push_changes(pushes);
         self.want_changes();
     }
 
@@ -439,7 +440,8 @@ impl CoreState {
         client: (&str, &Bytes),
     ) {
         if self.slow_log.wants(spec, self.slower_than_us) {
-            self.slow_log.note(session, args, client);
+            let args = audited::without_secrets(spec, scripts::shown(args));
+            self.slow_log.note(session, &args, client);
         }
     }
 
@@ -487,7 +489,7 @@ impl CoreState {
         // Other cores say who monitors there.
         self.want_changes();
         let pushes = self.tracking.take_broadcasts();
-        self.push_all(pushes);
+        self.push_changes(pushes);
     }
 
     /// A client is told from now on when what it reads changes.
@@ -504,7 +506,7 @@ impl CoreState {
     /// A client that is told of changes reads these keys.
     pub(super) fn note_reads<'k>(&mut self, client: SessionId, keys: impl Iterator<Item = &'k Bytes>) {
         let pushes = self.tracking.note(client, keys, self.tracked_keys_max());
-        self.push_all(pushes);
+        self.push_changes(pushes);
     }
 
     fn tracked_keys_max(&self) -> usize {
@@ -519,7 +521,7 @@ impl CoreState {
     ) {
         let (key, event, writer) = change;
         let pushes = self.tracking.on_change(key.as_ref(), writer);
-        self.push_all(pushes);
+        self.push_changes(pushes);
         let flags = self.parameters.value(EVENTS);
         let Some(key) = key.filter(|_| !flags.is_empty() && !event.is_empty()) else { return };
         let class = events::class_of(std::str::from_utf8(&event).unwrap_or_default());
@@ -546,6 +548,16 @@ impl CoreState {
         for (session, bytes) in pushes {
             self.output(SessionOutput::Push { session, bytes });
         }
+    }
+
+    /// Tells clients of changes. A client of RESP2 that has subscribed to nothing would take it for an answer.
+    pub(super) fn push_changes(&mut self, mut pushes: Vec<Push>) {
+        let is_told = |session| {
+            let kinds = [ChannelKind::Channel, ChannelKind::Pattern, ChannelKind::Shard];
+            kinds.iter().any(|kind| self.channels.count(session, *kind) > 0)
+        };
+        pushes.retain(|(session, bytes)| !bytes.starts_with(b"*") || is_told(*session));
+        self.push_all(pushes);
     }
 
     /// Has the partitions tell this core what is written, if anybody here wants to know.

@@ -489,7 +489,8 @@ impl Turn<'_> {
             }
             InMulti::Exec(exec) => {
                 let now = self.cx.now;
-                let multi = self.session.multi.take().unwrap_or_default();
+                let mut multi = self.session.multi.take().unwrap_or_default();
+                users::mark_anew(self, &mut multi);
                 let counted = spec.map(|spec| record::exec(self, spec, &multi));
                 self.session.counted.extend(counted);
                 let check = match self.session.watched.take_check(&self.cx) {

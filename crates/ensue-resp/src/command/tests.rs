@@ -111,6 +111,8 @@ fn keys_by_place() {
     assert_eq!(keys_of("georadius a 1 2 3 m StoreDist b STORE c"), "a b c");
     assert_eq!(keys_of("georadius_ro a 1 2 3 m store b"), "a");
     assert_eq!(keys_of("georadius a 1 2 3 m store"), "a");
+    assert_eq!(keys_of("georadius a 1 2 3 m store store store c"), "a store c");
+    assert_eq!(keys_of("georadiusbymember store store 100 km"), "store");
     assert_eq!(keys_of("zmpop 1 a min"), "a");
     assert_eq!(keys_of("zmpop x a min"), "");
     assert_eq!(keys_of("zmpop -1 a min"), "");

@@ -1,6 +1,7 @@
 //! The directives, one row each: how a value is read, and how it is shown.
 
 use super::cluster::{NodeLine, Replicas};
+use super::rewrite::quoted;
 use super::{AuditTarget, AuthClients, Config, NamedHandler, NamedHome, OutputLimit, TlsVersion, size};
 use crate::bounds::CORES_MAX;
 use crate::log::{self, Format, Level};
@@ -254,11 +255,11 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         let protocols =
             c.protocols.iter().enumerate().map(|(n, protocol)| format!("{n} protocol {protocol}"));
         let handlers = c.handlers.iter().map(|one| {
-            let pattern = String::from_utf8_lossy(&one.handler.pattern);
+            let pattern = quoted(&String::from_utf8_lossy(&one.handler.pattern));
             format!("{} conflicts {pattern} {}", one.handler.keyspace.0, one.words)
         });
         let homes = c.homes.iter().map(|one| {
-            let pattern = String::from_utf8_lossy(&one.pattern);
+            let pattern = quoted(&String::from_utf8_lossy(&one.pattern));
             format!("{} home {pattern} {}", one.keyspace.0, one.datacenter)
         });
         let reads = c.home_reads.iter().map(|keyspace| format!("{} home-reads yes", keyspace.0));

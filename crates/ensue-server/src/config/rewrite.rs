@@ -133,7 +133,7 @@ fn line_of(Rewritten { name, value, .. }: &Rewritten) -> String {
 }
 
 /// A value as one word.
-fn quoted(value: &str) -> String {
+pub(super) fn quoted(value: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_graphic() && !"\"'\\#;".contains(letter);
     if !value.is_empty() && value.chars().all(is_plain) {
         return value.to_owned();

@@ -24,6 +24,12 @@ impl Awaited {
             self.next_place += 1;
         }
     }
+
+    /// Every row may have changed.
+    pub(super) fn note_all(&mut self) {
+        let keys: Vec<Bytes> = self.keys.keys().cloned().collect();
+        keys.iter().for_each(|key| self.note(key));
+    }
 }
 
 impl Keyspace {

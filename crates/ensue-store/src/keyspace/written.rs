@@ -59,7 +59,7 @@ impl WrittenLog {
         if self.written.len() >= WRITTEN_MAX {
             return self.note_everything(write);
         }
-        let is_removal = matches!(change.effect, Effect::Delete { .. });
+        let is_removal = matches!(change.effect, Effect::Delete { .. } | Effect::Remove { .. });
         let changed = match (Kind::of(&change.column), is_removal) {
             _ if matches!(change.column, Column::FieldDeadline(_)) => Happened::FieldDeadline,
             (None, _) => Happened::Deadline,

@@ -17,7 +17,7 @@ use crate::paint::Paint;
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use ensue_client::{Connection, Options, Reply};
-use ensue_rdb::Content;
+use ensue_rdb::{Content, dump};
 use ensue_server::shutdown::stop;
 use ensue_server::{Config, Machine, Running, log};
 use std::fs;
@@ -56,6 +56,8 @@ pub(crate) struct RestoreArgs {
 
 /// How long a node may take to read a backup, and to stop.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// A longer dump is written in pieces: the command that takes it whole has a bound.
+const DUMP_BYTES_MAX: usize = 4 << 20;
 const UNREADABLE: &str = "keys that cannot be read";
 const EXIST: &str = "keys that exist already";
 const INCOMPLETE: u8 = 2;
@@ -70,6 +72,7 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
     let manifest = Manifest::load(&folder)?;
     verify(&folder, &manifest)?;
     let mut target = Target::open(&args.to.options(args.password.clone()))?;
+    target.wait_for_it(&stop_asked);
     let work = Work::new(&args.work, &folder, &manifest)?;
     let reader = Reader::start(&work, &manifest.datacenter)?;
     let mut source = Target::open(&Options { answer_timeout: PATIENCE, ..Options::local(reader.port) })?;
@@ -192,6 +195,10 @@ impl Reader {
         loop {
             match connection.call(&[b"DBSIZE"])? {
                 Reply::Integer(_) => return Ok(()),
+                // However much there is to read: it goes on.
+                Reply::Error(words) if words.starts_with("LOADING") => {
+                    thread::sleep(Duration::from_millis(50))
+                }
                 answer if Instant::now() > until => bail!("the backup is not served: {answer:?}"),
                 _ => thread::sleep(Duration::from_millis(50)),
             }
@@ -308,6 +315,17 @@ impl Restore<'_> {
             match read {
                 // Its deadline has come.
                 Ok(Dumped { dump: Reply::Nil, .. }) => {}
+                Ok(Dumped { kind, deadline_ms, dump: Reply::Bulk(dump) }) if dump.len() > DUMP_BYTES_MAX => {
+                    let content = match dump::read(&dump) {
+                        Ok(dump::Dumped::Value(value)) => Content::Value(value),
+                        Ok(dump::Dumped::Stream(stream)) => Content::Stream(stream),
+                        Err(error) => {
+                            self.report.lose(UNREADABLE, format!("{}: {error:?}", shown(key)));
+                            continue;
+                        }
+                    };
+                    self.in_pieces(keyspace, key, &content, &kind, deadline_ms)?;
+                }
                 Ok(Dumped { kind, deadline_ms, dump: Reply::Bulk(dump) }) => {
                     let deadline = deadline_ms.unwrap_or(0).to_string();
                     let mut command = words!["RESTORE", key.clone(), deadline, dump, "ABSTTL"];
@@ -338,7 +356,7 @@ impl Restore<'_> {
         Ok(())
     }
 
-    /// A stream has no dump: it is read and written entry by entry.
+    /// A stream that has no dump is read and written entry by entry.
     fn stream(&mut self, keyspace: u8, key: &Bytes, deadline_ms: Option<u64>) -> anyhow::Result<()> {
         let stream = match streams::read(self.source, keyspace, key)? {
             Ok(stream) => Content::Stream(stream),
@@ -347,6 +365,18 @@ impl Restore<'_> {
                 return Ok(());
             }
         };
+        self.in_pieces(keyspace, key, &stream, "stream", deadline_ms)
+    }
+
+    /// Writes a key with plain commands: a large value is no one command.
+    fn in_pieces(
+        &mut self,
+        keyspace: u8,
+        key: &Bytes,
+        content: &Content,
+        kind: &str,
+        deadline_ms: Option<u64>,
+    ) -> anyhow::Result<()> {
         let first = if self.replace { words!["DEL", key.clone()] } else { words!["EXISTS", key.clone()] };
         let exists = self.target.run(keyspace, &[first])?.pop() == Some(Reply::Integer(1));
         if exists && !self.replace {
@@ -354,13 +384,12 @@ impl Restore<'_> {
             return Ok(());
         }
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as u64;
-        let commands = pieces::commands(key, &stream, deadline_ms, now_ms);
+        let commands = pieces::commands(key, content, deadline_ms, now_ms);
         let replies = self.target.run(keyspace, &commands)?;
         match replies.into_iter().find(Reply::is_error) {
-            None => self.report.count_key("stream"),
+            None => self.report.count_key(kind),
             Some(answer) => {
-                self.report
-                    .lose("streams that cannot be written whole", format!("{}: {answer:?}", shown(key)));
+                self.report.lose("keys that cannot be written whole", format!("{}: {answer:?}", shown(key)));
             }
         }
         Ok(())

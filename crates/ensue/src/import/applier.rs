@@ -13,7 +13,6 @@ use bytes::BytesMut;
 use ensue_client::Reply;
 use ensue_resp::parse::{ParseLimits, Parser};
 use ensue_types::limits;
-use std::collections::BTreeSet;
 
 /// Commands that are sent at once, and bytes of them.
 const WINDOW_COMMANDS: usize = 1_000;
@@ -31,15 +30,12 @@ pub(crate) struct Applier {
     window: Vec<(u8, Words)>,
     window_bytes: usize,
     transaction: Option<Vec<Words>>,
-    /// Keyspaces that were selected.
-    keyspaces: BTreeSet<u8>,
 }
 
 impl Applier {
     /// Commands are for this database until another one is selected.
     pub(crate) fn new(databases: Databases, database: u64) -> Applier {
-        let (window, keyspaces) = (Vec::new(), BTreeSet::new());
-        Applier { databases, database, window, window_bytes: 0, transaction: None, keyspaces }
+        Applier { databases, database, window: Vec::new(), window_bytes: 0, transaction: None }
     }
 
     pub(crate) fn database(&self) -> u64 {
@@ -74,8 +70,9 @@ impl Applier {
             }
             b"RREPLAY" if command.len() >= 4 => self.replay(&command, target, state)?,
             b"FLUSHALL" => {
+                self.end_stretch(target, state)?;
                 self.flush(target, state)?;
-                for keyspace in self.keyspaces.clone() {
+                for keyspace in state.keyspaces.clone() {
                     target.run(keyspace, &[words!["FLUSHDB"]])?;
                 }
                 state.report.count("commands applied", 1);
@@ -93,13 +90,17 @@ impl Applier {
         if database == self.database {
             return Ok(());
         }
-        if let Some(commands) = &mut self.transaction {
-            let commands = std::mem::take(commands);
-            self.flush(target, state)?;
-            self.execute(commands, target, state)?;
-        }
+        self.end_stretch(target, state)?;
         self.database = database;
         Ok(())
+    }
+
+    /// Applies what a transaction has brought so far; what it brings from here on is another one.
+    fn end_stretch(&mut self, target: &mut Target, state: &mut State) -> anyhow::Result<()> {
+        let Some(commands) = &mut self.transaction else { return Ok(()) };
+        let commands = std::mem::take(commands);
+        self.flush(target, state)?;
+        self.execute(commands, target, state)
     }
 
     /// What an active replica of KeyDB sends: `RREPLAY id commands database`, of which the commands are as a client
@@ -131,9 +132,14 @@ impl Applier {
             return Ok(());
         }
         let Some(keyspace) = self.keyspace(state, &command) else { return Ok(()) };
+        // If it is refused as one, its keys are set one by one: before what follows, and after what went before.
+        let is_alone = may_be_split(&command);
+        if is_alone {
+            self.flush(target, state)?;
+        }
         self.window_bytes += command.iter().map(bytes::Bytes::len).sum::<usize>();
         self.window.push((keyspace, command));
-        if self.window.len() >= WINDOW_COMMANDS || self.window_bytes >= WINDOW_BYTES {
+        if is_alone || self.window.len() >= WINDOW_COMMANDS || self.window_bytes >= WINDOW_BYTES {
             self.flush(target, state)?;
         }
         Ok(())
@@ -153,7 +159,7 @@ impl Applier {
     fn keyspace(&mut self, state: &mut State, example: &Words) -> Option<u8> {
         match self.databases.keyspace(self.database) {
             Ok(keyspace) => {
-                self.keyspaces.insert(keyspace);
+                state.keyspaces.insert(keyspace);
                 Some(keyspace)
             }
             Err(Unmapped::LeftOut) => None,
@@ -190,14 +196,19 @@ impl Applier {
             // Nothing of it was executed.
             _ => {
                 state.report.count("transactions were applied command by command", 1);
-                let replies = target.run(keyspace, &commands)?;
-                for (command, reply) in commands.iter().zip(&replies) {
-                    judge(command, reply, keyspace, target, state)?;
+                for command in &commands {
+                    let reply = target.run(keyspace, std::slice::from_ref(command))?.pop();
+                    judge(command, &reply.unwrap_or(Reply::Nil), keyspace, target, state)?;
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Whether a command sets several keys, which are set one by one where it is refused.
+fn may_be_split(command: &Words) -> bool {
+    command[0].eq_ignore_ascii_case(b"mset") && command.len() > 3
 }
 
 /// Counts a command by its answer. An `MSET` that was refused is tried key by key.
@@ -213,7 +224,7 @@ fn judge(
         return Ok(());
     };
     let name = String::from_utf8_lossy(&command[0]).to_ascii_uppercase();
-    if name == "MSET" && command.len() > 3 {
+    if may_be_split(command) {
         let single: Vec<Words> = command[1..]
             .chunks_exact(2)
             .map(|pair| words!["SET", pair[0].clone(), pair[1].clone()])

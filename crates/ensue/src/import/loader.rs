@@ -105,6 +105,7 @@ impl<'a> Loader<'a> {
         if !self.begun.contains(&keyspace) {
             self.begun.push(keyspace);
         }
+        self.state.keyspaces.insert(keyspace);
     }
 
     /// Writes what has been taken.
@@ -115,13 +116,19 @@ impl<'a> Loader<'a> {
         let end = *end;
         self.check_empty(&window)?;
         let exists = self.which_exist(&window)?;
+        let existed_before = std::mem::take(&mut self.state.existing);
         self.state.existing = window
             .iter()
             .zip(&exists)
             .filter(|(_, exists)| **exists)
             .map(|((entry, _), _)| entry.key.to_vec())
             .collect();
-        let interrupted_end = std::mem::replace(&mut self.state.window_end, end);
+        let interrupted_end = self.state.window_end;
+        // What was interrupted reached further: of its keys beyond this window it stays known which had existed.
+        if interrupted_end > end {
+            self.state.existing.extend(existed_before);
+        }
+        self.state.window_end = interrupted_end.max(end);
         self.state.save()?;
         self.write(&window, &exists, interrupted_end)?;
         self.state.done = end;

@@ -144,6 +144,7 @@ impl Reading<'_> {
         let (file, total) = open(path)?;
         let damaged = || path.display().to_string();
         let mut reader = AofReader::new(BufReader::with_capacity(READ_BYTES, file)).with_context(damaged)?;
+        let mut before = 0;
         while !self.stop.is_asked() {
             let item = {
                 // Entries of a snapshot are taken until the first command comes.
@@ -166,10 +167,15 @@ impl Reading<'_> {
                 }
             };
             match item {
-                Ok(Some(item)) => self.command(item, reader.offset())?,
+                Ok(Some(item)) => {
+                    self.command(item, before, reader.offset())?;
+                    before = reader.offset();
+                }
                 Ok(None) => break,
                 // As Redis does: what a crash has cut off was never acknowledged.
-                Err(error) if is_last && error.damage() == Some(Damage::Truncated) => {
+                Err(error)
+                    if is_last && reader.is_amid_commands() && error.damage() == Some(Damage::Truncated) =>
+                {
                     self.state
                         .report
                         .lose("the last command, which is cut off", format!("{}: {error}", path.display()));
@@ -191,8 +197,17 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn command(&mut self, item: AofItem, offset: u64) -> anyhow::Result<()> {
+    /// Takes a command, which stands between these offsets.
+    fn command(&mut self, item: AofItem, before: u64, offset: u64) -> anyhow::Result<()> {
         match item {
+            // What goes before a transaction is not applied again if it is interrupted.
+            AofItem::Command(command)
+                if offset > self.state.done && command[0].eq_ignore_ascii_case(b"MULTI") =>
+            {
+                self.applier.flush(self.target, self.state)?;
+                self.save(before)?;
+                self.applier.take(command, self.target, self.state)?;
+            }
             AofItem::Command(command)
                 if offset > self.state.done || command[0].eq_ignore_ascii_case(b"SELECT") =>
             {
@@ -205,6 +220,11 @@ impl Reading<'_> {
             }
             _ => {}
         }
+        self.save(offset)
+    }
+
+    /// Everything up to there is done, unless something waits.
+    fn save(&mut self, offset: u64) -> anyhow::Result<()> {
         if self.applier.is_idle() && !self.applier.is_amid_transaction() && offset > self.state.done {
             self.state.done = offset;
             self.state.database = self.applier.database();

@@ -7,6 +7,7 @@
 use super::report::Report;
 use anyhow::{Context, bail};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,8 @@ pub(crate) struct State {
     pub(crate) window_end: u64,
     /// Keys of that window that had existed before.
     pub(crate) existing: Vec<Vec<u8>>,
+    /// Keyspaces that were written to.
+    pub(crate) keyspaces: BTreeSet<u8>,
     /// The database that commands from here on are for.
     pub(crate) database: u64,
     pub(crate) replica: Replica,
@@ -76,13 +79,15 @@ impl State {
         let existing: Vec<String> = self.existing.iter().map(|key| hex(key)).collect();
         json!({
             "subject": self.subject, "file": self.file, "done": self.done, "window_end": self.window_end,
-            "existing": existing, "database": self.database, "report": self.report.to_json(),
+            "keyspaces": self.keyspaces, "existing": existing, "database": self.database, "report": self.report.to_json(),
             "replica": { "id": id, "base": base, "has_snapshot": has_snapshot, "applied": applied },
         })
     }
 
     fn from_json(json: &Json, new: State) -> Option<State> {
         let number = |json: &Json, name: &str| json.get(name)?.as_u64();
+        let keyspaces = json.get("keyspaces").and_then(Json::as_array).into_iter().flatten();
+        let keyspaces = keyspaces.filter_map(|number| u8::try_from(number.as_u64()?).ok());
         let replica = json.get("replica")?;
         let existing = json.get("existing")?.as_array()?.iter().map(|key| bytes_of_hex(key.as_str()?));
         Some(State {
@@ -92,6 +97,7 @@ impl State {
             done: number(json, "done")?,
             window_end: number(json, "window_end")?,
             existing: existing.collect::<Option<_>>()?,
+            keyspaces: keyspaces.collect(),
             database: number(json, "database")?,
             replica: Replica {
                 id: replica.get("id")?.as_str()?.into(),

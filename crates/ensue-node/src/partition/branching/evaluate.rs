@@ -24,6 +24,17 @@ fn keys_of(args: &Args) -> BTreeSet<Bytes> {
     spec.into_iter().flat_map(|spec| ensue_resp::keys(spec, args)).cloned().collect()
 }
 
+/// Whether what a command looks at is told by values, as behind `BY` and `GET` of `SORT`.
+fn has_patterns(args: &Args) -> bool {
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name));
+    spec.is_some_and(|spec| ensue_resp::key_patterns(spec, args).next().is_some())
+}
+
+const PATTERNS: Reply = Reply::error(
+    "ERR in a keyspace with branches SORT takes no patterns behind BY and GET: what it looks at would not be known; \
+     nothing was executed",
+);
+
 impl Branching {
     pub(in crate::partition) fn evaluate_on_branch(
         &mut self,
@@ -38,6 +49,7 @@ impl Branching {
             Size | Keys { .. } | RandomKey | Scan { .. } | Flush { .. } => {
                 self.walk_branch(cx, keyspace, transaction, request)
             }
+            _ if has_patterns(args) => return PATTERNS,
             _ => self.evaluate_keys(cx, keyspace, transaction, args, request),
         };
         reply.unwrap_or_else(|abort| aborted(&abort))

@@ -76,6 +76,9 @@ impl Executor<'_> {
         let grows = execution.commands.iter().any(may_grow);
         // A script may write nothing: its commands are looked at one by one.
         let writes = execution.commands.iter().any(writes_itself);
+        if grows {
+            self.keyspaces.make_room(self.cx, self.others);
+        }
         let refusal = self.keyspaces.write_refusal(self.cx, self.others, grows);
         if let Some(refusal) = refusal.filter(|_| writes) {
             return self

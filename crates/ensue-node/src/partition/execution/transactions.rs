@@ -40,6 +40,9 @@ impl Executor<'_> {
             return self.execute_atomically(execution);
         }
         let grows = parts.iter().flat_map(|part| &part.commands).any(|(_, args)| may_grow(args));
+        if grows {
+            self.keyspaces.make_room(self.cx, self.others);
+        }
         if let Some(reply) = self.keyspaces.write_refusal(self.cx, self.others, grows) {
             return self.cx.send(from, Message::Refused { request, reply });
         }

@@ -469,6 +469,10 @@ impl Commands<'_> {
             Route::Rename | Route::Owner | Route::Script => return refused("it is a step of its own"),
             _ => {}
         }
+        let is_here = |pattern: &[u8]| !pattern.is_empty() && partition_of(pattern, partitions) == self.cx.id;
+        if partitions > 1 && !ensue_resp::key_patterns(spec, args).all(is_here) {
+            return Some(Refused::Command(FOREIGN_KEY));
+        }
         for key in ensue_resp::keys(spec, args) {
             if partition_of(key, partitions) != self.cx.id {
                 return Some(Refused::Command(FOREIGN_KEY));

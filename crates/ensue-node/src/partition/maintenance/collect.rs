@@ -122,14 +122,9 @@ impl Maintenance {
             self.collector.candidates.tombstones.extend(tombstones);
             self.collector.candidates.flushes.extend(rows.take_flushed().map(|stamp| (keyspace, stamp)));
             for expiry in rows.take_expiries() {
-                // Its home alone decides when such a row has ended.
-                if cx.is_home_elsewhere(keyspace, &expiry.key) {
-                    continue;
-                }
-                let wait = match expiry.stamp.datacenter == cx.datacenter {
-                    true => 0,
-                    false => PATIENCE * cx.config.tuning.collect_interval_ms,
-                };
+                let is_ours =
+                    expiry.stamp.datacenter == cx.datacenter || cx.is_home_elsewhere(keyspace, &expiry.key);
+                let wait = if is_ours { 0 } else { PATIENCE * cx.config.tuning.collect_interval_ms };
                 let turn = expiry.deadline_ms.saturating_add(wait);
                 let turn = turn.div_ceil(GRAIN_MS);
                 self.collector.deadlines.entry(turn).or_default().push((keyspace, expiry));
@@ -144,10 +139,12 @@ impl Maintenance {
             if *entry.key() > now_ms / GRAIN_MS {
                 break;
             }
-            let due = entry.remove();
+            let mut due = entry.remove();
             for (keyspace, expiry) in &due {
                 keyspaces.keyspace(*keyspace).note_expired(expiry);
             }
+            // Readers here see its end by the clock, and its home alone deletes it.
+            due.retain(|(keyspace, expiry)| !cx.is_home_elsewhere(*keyspace, &expiry.key));
             self.collector.candidates.due.extend(due);
         }
     }

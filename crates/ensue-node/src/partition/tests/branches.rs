@@ -98,6 +98,15 @@ fn every_key_of_a_branch_is_found_by_chance() {
     assert_eq!(found.into_iter().collect::<Vec<_>>(), ["a", "b", "c", "d"]);
 }
 
+#[test]
+fn what_sort_would_look_at_is_not_known_beforehand() {
+    let mut sessions = Sessions::new();
+    sessions.ask(ALICE, "RPUSH l 1 2 3");
+    let Reply::Error(words) = sessions.ask(ALICE, "SORT l BY w_*") else { panic!("it is refused") };
+    assert!(words.contains("no patterns"), "{words}");
+    assert!(matches!(sessions.ask(ALICE, "SORT l DESC"), Reply::Array(sorted) if sorted.len() == 3));
+}
+
 /// Only the site that made a state was asked for it: what another one sends under its name is not that state.
 #[test]
 fn a_state_is_taken_whole_from_whom_it_was_asked_of() {

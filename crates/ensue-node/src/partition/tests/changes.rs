@@ -1,8 +1,11 @@
 //! Who caches what it has read, or subscribes to keyspace events, is told of changes, and not before readers see them.
 
 use super::pops::{Clients, each};
-use super::receive_columns;
-use ensue_types::{Column, Position};
+use super::{receive_columns, receive_effects};
+use bytes::Bytes;
+use ensue_types::{
+    Column, DatacenterId, Effect, LogicalTime, Observed, PartitionId, Position, RowEffect, Stamp,
+};
 
 const TOLD: &str = ">2|$10|invalidate|*1|$1|x|";
 
@@ -71,6 +74,24 @@ fn what_another_datacenter_writes_is_told_when_readers_see_it() {
         }
         assert_eq!(told, TOLD, "{protocol}");
         assert_eq!(clients.ask(9, "GET x"), "$3|far|", "{protocol}");
+    }
+}
+
+#[test]
+fn a_removal_in_another_datacenter_is_told_as_one() {
+    for protocol in ["eiger", "eventual"] {
+        let mut clients = Clients::new(protocol);
+        clients.ask(1, "CONFIG SET notify-keyspace-events KEA");
+        clients.ask(1, "PSUBSCRIBE __keyevent@0__:*");
+        clients.ask(9, "SET x 1");
+        clients.answers();
+        let time = LogicalTime::from_ms(clients.0.now.wall_ms);
+        let through = Stamp { time, datacenter: DatacenterId(1), partition: PartitionId(0) };
+        let effect = Effect::Remove { observed: Observed::all_through(through), seen: Vec::new() };
+        let removal = RowEffect { key: Bytes::from_static(b"x"), column: Column::Text, effect };
+        receive_effects(&mut clients.0, Position(1), vec![removal]);
+        let told = clients.answers();
+        assert!(told.contains(":del|") && !told.contains(":set|"), "{protocol}: {told}");
     }
 }
 

@@ -46,6 +46,20 @@ fn rows_are_evicted_and_no_write_is_refused() {
 }
 
 #[test]
+fn transactions_make_room_as_single_writes_do() {
+    let mut clients = Clients::new("eiger");
+    set_policy(&mut clients, "allkeys-random");
+    let value = "v".repeat(VALUE_BYTES);
+    for number in 0..300 {
+        let answer = clients.ask(9, &format!("MULTI; SET k{number} {value}; EXEC"));
+        assert_eq!(answer, "+OK|+QUEUED|*1|+OK|", "{number}");
+        clients.pass_ms(10);
+    }
+    let left = count(&mut clients, "k*");
+    assert!((20..110).contains(&left), "{left} of 300");
+}
+
+#[test]
 fn without_a_policy_writes_are_refused() {
     let mut clients = Clients::new("eiger");
     set_policy(&mut clients, "noeviction");

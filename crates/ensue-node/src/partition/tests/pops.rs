@@ -251,3 +251,13 @@ fn an_element_from_another_datacenter_wakes() {
         assert_eq!(clients.ask(9, "LLEN x"), ":0|", "{protocol}");
     }
 }
+
+#[test]
+fn a_flush_ends_the_wait_for_a_group_of_a_stream() {
+    each(|mut clients| {
+        assert_eq!(clients.ask(9, "XGROUP CREATE s g $ MKSTREAM"), "+OK|");
+        assert_eq!(clients.ask(1, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >"), "");
+        let answers = clients.ask(9, "FLUSHALL");
+        assert!(answers.contains("-NOGROUP "), "{answers}");
+    });
+}

@@ -15,6 +15,17 @@ pub(in crate::session) fn mark(mut args: Args, user: &User) -> Args {
     args
 }
 
+/// The same command for a user as it is now, or for one that may do everything.
+pub(in crate::session) fn mark_anew(args: &mut Args, user: Option<&User>) {
+    if args[0].first() == Some(&AS_USER) {
+        args[0] = args[0].slice(1..);
+        args.pop();
+    }
+    if let Some(user) = user {
+        *args = mark(std::mem::take(args), user);
+    }
+}
+
 /// A client cannot send a marked command: whatever looks like one is the name of no command.
 pub(in crate::session) fn defuse(commands: &mut [Args]) {
     for args in commands {

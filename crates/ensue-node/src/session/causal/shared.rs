@@ -130,7 +130,7 @@ pub(crate) fn uses_context(args: &Args, in_multi: bool) -> bool {
         ("causal", false) => args.get(1).is_some_and(|word| {
             [&b"token"[..], b"merge", b"wait"].iter().any(|name| word.eq_ignore_ascii_case(name))
         }),
-        ("publish" | "spublish" | "watch", false) => true,
+        ("publish" | "spublish" | "watch" | "wait", false) => true,
         (_, false) => spec.route != Route::Session,
     }
 }

@@ -3,7 +3,7 @@
 use crate::session::plan::Plan;
 use crate::session::plan::combine::Combination;
 use bytes::Bytes;
-use ensue_resp::{CommandError, CommandSpec};
+use ensue_resp::{AS_USER, CommandError, CommandSpec};
 use ensue_types::{Args, PartitionId, Reply, partition_of};
 
 /// The owner of a script's keys, or why there is none.
@@ -60,8 +60,10 @@ fn show_text(partitions: u16, digest: Bytes) -> Plan {
 /// The command with the text in the place of the digest, if that is the answer.
 pub(in crate::session) fn with_text(mut args: Args, shown: Reply) -> Args {
     if let Reply::Bulk(text) = shown {
-        let read_only = args[0].len() > b"evalsha".len();
-        args[0] = Bytes::from_static(if read_only { b"eval_ro" } else { b"eval" });
+        // What its user may do stays with it: a byte before the name says that the last argument tells.
+        let (mark, name) = args[0].split_at(usize::from(args[0].first() == Some(&AS_USER)));
+        let is_read_only = name.len() > b"evalsha".len();
+        args[0] = Bytes::from([mark, if is_read_only { b"eval_ro" } else { b"eval" }].concat());
         args[1] = text;
     }
     args

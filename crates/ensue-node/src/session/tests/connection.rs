@@ -249,6 +249,17 @@ fn a_command_that_waits_for_somebody_else_is_kept_when_it_goes_on() {
 }
 
 #[test]
+fn slow_commands_are_kept_without_passwords() {
+    let mut world = World::new();
+    order(&mut world, "CONFIG SET slowlog-log-slower-than 0", "+OK\r\n");
+    world.ask("AUTH default hunter2");
+    order(&mut world, "CONFIG SET requirepass hunter2", "+OK\r\n");
+    world.sessions.on_turn_end(world.now, 7);
+    let entries = order(&mut world, "SLOWLOG GET", "*0\r\n");
+    assert!(entries.contains("requirepass") && !entries.contains("hunter2"), "{entries}");
+}
+
+#[test]
 fn slow_commands_are_kept() {
     let mut world = World::new();
     assert_eq!(

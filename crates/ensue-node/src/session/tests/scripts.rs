@@ -179,3 +179,21 @@ fn script_asks_all_partitions_and_exists_is_what_all_of_them_know() {
     assert_eq!(world.ask("SCRIPT FLUSH now"), "-ERR SCRIPT FLUSH only support SYNC|ASYNC option|");
     assert_eq!(world.ask("SCRIPT NOPE"), "-ERR unknown subcommand 'NOPE'. Try SCRIPT HELP.|");
 }
+
+/// What goes to the home of its key may be a script that only this datacenter knows.
+#[test]
+fn a_script_whose_text_is_sent_along_keeps_what_its_user_may_do() {
+    let command = |name: &'static str| -> Args {
+        [name, "sha", "1", "k", "user app on"].map(|word| Bytes::from_static(word.as_bytes())).to_vec()
+    };
+    for (name, with_text) in [
+        ("evalsha", "eval"),
+        ("EVALSHA_RO", "eval_ro"),
+        ("\u{1}evalsha", "\u{1}eval"),
+        ("\u{1}evalsha_ro", "\u{1}eval_ro"),
+    ] {
+        let sent = crate::session::plan::scripts::with_text(command(name), bulk("return 1"));
+        let words = [with_text, "return 1", "1", "k", "user app on"];
+        assert_eq!(sent, words.map(|word| Bytes::copy_from_slice(word.as_bytes())), "{name:?}");
+    }
+}

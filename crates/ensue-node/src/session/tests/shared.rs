@@ -119,3 +119,12 @@ fn what_cannot_be_shared_is_not_promised() {
     let received = world.received();
     assert!(received.starts_with(&unavailable) && received.contains("|-UNKNOWN partition "), "{received}");
 }
+
+#[test]
+fn a_wait_is_about_the_shared_past() {
+    let command = |line: &str| -> Args { line.split(' ').map(|word| Bytes::from(word.to_owned())).collect() };
+    for (line, is_about_it) in [("WAIT 1 0", true), ("CAUSAL WAIT 2", true), ("PING", false)] {
+        let uses = crate::session::causal::shared::uses_context(&command(line), false);
+        assert_eq!(uses, is_about_it, "{line}");
+    }
+}

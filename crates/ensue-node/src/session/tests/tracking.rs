@@ -173,6 +173,16 @@ fn a_client_of_resp2_has_another_one_told() {
     let key = key(0, 0);
     read(&mut world, &key);
     changed(&mut world, Some(&key), None);
+    assert_eq!(told(&mut world), "", "it has subscribed to nothing, and would take it for an answer");
+    world.sessions.on_commands(
+        world.now,
+        OTHER,
+        vec![vec!["SUBSCRIBE".into(), "__redis__:invalidate".into()]],
+    );
+    world.drain();
+    world.pushed.clear();
+    read(&mut world, &key);
+    changed(&mut world, Some(&key), None);
     let text = format!("*3|$7|message|$20|__redis__:invalidate|*1|$2|{key}|");
     assert_eq!(std::mem::take(&mut world.pushed), [(OTHER, text)]);
     world.sessions.on_gone(world.now, OTHER);

@@ -88,6 +88,26 @@ fn a_script_says_what_its_user_may_do_and_no_client_can_say_it() {
     panic!("the script was never sent");
 }
 
+#[test]
+fn a_script_in_a_transaction_has_the_rights_of_when_it_is_executed() {
+    let mut world = as_app();
+    world.sessions.core.scripts.insert(&Bytes::from("x"));
+    world.send(&["MULTI", &format!("EVAL x 1 {}", key(0, 0))]);
+    assert_eq!(world.received(), "+OK|+QUEUED|");
+    let words = ["user-set", "9000000000000-1", "user app on nopass ~k* resetchannels +@all -sort -ping"];
+    let words = words.map(|word| Bytes::from_static(word.as_bytes())).to_vec();
+    let (request, query) = (RequestId::default(), ensue_wire::CoreQuery::Order(words));
+    let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(1) };
+    let to = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+    let message = Message::CoreQuery { request, query };
+    world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });
+    world.drain();
+    world.sent.clear();
+    world.send(&["EXEC"]);
+    let sent = format!("{:?}", world.next().message);
+    assert!(sent.contains("-sort") && !sent.contains("-@dangerous"), "{sent}");
+}
+
 /// Each with what Redis records: the command, or the key.
 #[test]
 fn what_a_script_was_denied_is_in_the_log_as_of_a_script() {

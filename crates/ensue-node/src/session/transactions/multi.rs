@@ -61,6 +61,12 @@ impl Multi {
         self.commands.iter().map(|(spec, args)| (*spec, args))
     }
 
+    /// The scripts among them.
+    pub(crate) fn scripts_mut(&mut self) -> impl Iterator<Item = &mut Args> {
+        let scripts = self.commands.iter_mut().filter(|(spec, _)| spec.route == Route::Script);
+        scripts.map(|(_, args)| args)
+    }
+
     /// The commands as they go to the home of their keys, or why they cannot.
     pub(crate) fn into_request(self) -> Result<Vec<Args>, Reply> {
         match self.commands.iter().find(|(spec, _)| !crate::homes::may_run_at_home(spec)) {

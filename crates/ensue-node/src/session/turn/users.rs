@@ -3,7 +3,7 @@
 use super::{Turn, record};
 use crate::errand::ErrandDone;
 use crate::session::access::refused;
-use crate::session::access::scripts::mark;
+use crate::session::access::scripts::{self, mark};
 use crate::session::admin::handshake::{self, Wish};
 use crate::session::admin::login::{Login, Verdict, WRONG_PASSWORD};
 use crate::session::admin::{acl, errand};
@@ -157,6 +157,12 @@ pub(super) fn marked(turn: &Turn<'_>, spec: &CommandSpec, args: Args) -> Args {
         Some(user) if spec.route == Route::Script && !user.allows_all() => mark(args, user),
         _ => args,
     }
+}
+
+/// Scripts are executed with what their user may do now, and not with what it might when they were queued.
+pub(super) fn mark_anew(turn: &Turn<'_>, multi: &mut Multi) {
+    let user = turn.session.client.user().filter(|user| !user.allows_all());
+    multi.scripts_mut().for_each(|args| scripts::mark_anew(args, user.map(|user| &**user)));
 }
 
 /// Whether a command that was queued may not be executed any more.
