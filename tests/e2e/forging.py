@@ -28,6 +28,13 @@ def forged(token, datacenter, ahead):
     return sealed(content)
 
 
+def operations(token):
+    """The incarnation and position of each operation that a token names."""
+    content = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))[:-SEAL_BYTES]
+    assert content[CAUSES] == OPERATIONS
+    return [struct.unpack_from("<H2xQ", content, place + 2) for place in range(CAUSES + 1, len(content), 14)]
+
+
 def raise_number(content, place, by):
     struct.pack_into("<Q", content, place, struct.unpack_from("<Q", content, place)[0] + by)
 

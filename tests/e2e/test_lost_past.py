@@ -10,7 +10,7 @@ import signal
 import pytest
 import redis
 from cluster import freeze, key_in, wait_until
-from forging import forged
+from forging import forged, operations
 from replicated import PARTITIONS, Group
 from servers import NAMES
 
@@ -97,6 +97,32 @@ def test_a_token_of_a_wiped_cluster_of_this_name_is_refused(servers):
             assert merge(client, token) == expected, protocol
             assert client.get("key99") is None
             check_later_writes_are_seen(servers, client, protocol)
+
+
+def test_a_token_of_what_a_directory_took_with_it_is_none_of_what_came_after(servers):
+    start(servers, *NAMES)
+    for name in ("dc1", "dc3"):
+        servers.end(name)
+    with session(servers.port("dc2"), "eiger") as writer:
+        for number in range(5):
+            writer.set("a", f"lost{number}")
+        lost = writer.execute_command("CAUSAL", "TOKEN")
+    servers.end("dc2", signal.SIGKILL)
+    shutil.rmtree(servers.data("dc2"))
+    start(servers, *NAMES)
+    with session(servers.port("dc2"), "eiger") as writer, session(servers.port("dc1"), "eiger") as far:
+        assert writer.get("a") is None
+        for number in range(20):
+            writer.set("a", number)
+        token = writer.execute_command("CAUSAL", "TOKEN")
+        [(before, last)], [(after, place)] = operations(lost), operations(token)
+        # As many were issued again, in an incarnation of their own, and none of them under a place of before.
+        assert after == before + 1 and place > last
+        for client in (writer, far):
+            assert merge(client, lost) == "OK", "nothing of it will ever come"
+        assert merge(writer, forged(token, 1, 1_000)) == "NEVERISSUED"
+        assert merge(far, forged(token, 1, 1_000)) == "NOTYET"
+        check_later_writes_are_seen(servers, writer, "eiger")
 
 
 @pytest.fixture

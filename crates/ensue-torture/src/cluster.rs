@@ -328,10 +328,13 @@ impl Cluster {
     pub fn converge(&self, patience: Duration) -> Result<Duration> {
         let began = Instant::now();
         loop {
+            let digest = |server, keyspace: &[u8]| -> Result<String> {
+                Ok(format!("{:?}", self.ask(server, &[b"CAUSAL", b"DIGEST", keyspace])?))
+            };
             let digests: Vec<String> = (0..SERVERS)
-                .map(|server| self.ask(server, &[b"CAUSAL", b"DIGEST"]).map(|reply| format!("{reply:?}")))
+                .map(|server| Ok(format!("{} and {}", digest(server, b"0")?, digest(server, b"1")?)))
                 .collect::<Result<_>>()?;
-            if digests.iter().all(|digest| *digest == digests[0] && !digest.starts_with("Error")) {
+            if digests.iter().all(|digest| *digest == digests[0] && !digest.contains("Error")) {
                 return Ok(began.elapsed());
             }
             if began.elapsed() > patience {

@@ -15,6 +15,8 @@ pub struct RoundReport {
     pub weather: Weather,
     /// Transactions in the history, final reads included.
     pub transactions: u64,
+    /// Those of unknown outcome, and how many of them were seen later.
+    pub unknown: (u64, u64),
     /// Answers that were errors, and connections that broke.
     pub errors: u64,
     pub samples: Vec<String>,
@@ -29,6 +31,7 @@ pub struct Report {
     began: Instant,
     rounds: u64,
     transactions: u64,
+    unknown: (u64, u64),
     errors: u64,
     faults: BTreeMap<&'static str, u64>,
     violation: Option<String>,
@@ -47,6 +50,7 @@ impl Report {
             began: Instant::now(),
             rounds: 0,
             transactions: 0,
+            unknown: (0, 0),
             errors: 0,
             faults: BTreeMap::new(),
             violation: None,
@@ -58,6 +62,8 @@ impl Report {
         self.rounds += 1;
         self.transactions += round.transactions;
         self.errors += round.errors;
+        self.unknown.0 += round.unknown.0;
+        self.unknown.1 += round.unknown.1;
         for (name, count) in &round.faults {
             *self.faults.entry(name).or_insert(0) += count;
         }
@@ -92,6 +98,10 @@ impl Report {
             self.transactions,
             self.errors,
             self.began.elapsed().as_secs_f64()
+        );
+        let (unknown, seen) = self.unknown;
+        println!(
+            "of {unknown} transactions nobody knows whether they were done; {seen} were seen, and judged as done"
         );
         for (name, count) in &self.faults {
             println!("{count:>8}  {name}");

@@ -9,7 +9,7 @@ use crate::ports::Ports;
 use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::report::{Report, RoundReport};
-use crate::workload::{Round, read_finals};
+use crate::workload::{FLUSHED_CLIENTS, Removals, Round, read_finals};
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 use std::sync::Mutex;
@@ -92,6 +92,7 @@ fn play(
         recorder: Recorder::new(DATACENTERS),
         places: (0..DATACENTERS).map(|datacenter| cluster.client_options(datacenter)).collect(),
         stop: AtomicBool::new(false),
+        removals: Removals::default(),
         errors: AtomicU64::new(0),
         samples: Mutex::default(),
     };
@@ -102,6 +103,11 @@ fn play(
             let random = Random::stream(random.bits(), "client");
             let round = &round;
             scope.spawn(move || round.live(client, random));
+        }
+        for client in 0..FLUSHED_CLIENTS {
+            let random = Random::stream(random.bits(), "client of what is flushed");
+            let round = &round;
+            scope.spawn(move || round.live_in_flushed(client, random));
         }
         let stormed = rage(args, cluster, &mut storm);
         round.stop.store(true, Ordering::Relaxed);
@@ -123,6 +129,7 @@ fn play(
         number,
         weather,
         transactions: history.transactions.len() as u64,
+        unknown: judge::unknown(&history),
         errors,
         samples: end.samples,
         faults: storm.counts,

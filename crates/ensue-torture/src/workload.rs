@@ -2,14 +2,19 @@
 //! saw.
 //!
 //! A client that gets an error, or loses its connection, begins a new session elsewhere. What was not answered has an
-//! unknown outcome, and so has a write that was answered with an error: the error may have come after the effect.
+//! unknown outcome, and so has a write that was answered with an error: the error may have come after the effect. What
+//! removes keys is in `removals`.
+
+mod removals;
 
 use crate::cluster::DATACENTERS;
 use crate::random::Random;
 use crate::recorder::Recorder;
 use anyhow::{Result, bail};
-use ensue_check::history::{Operation, Outcome, SessionIndex, Transaction, TransactionIndex, Value};
+use ensue_check::history::{Operation, Outcome, SessionIndex, Transaction, TransactionIndex};
 use ensue_client::{ClientError, Connection, Options, Reply};
+use removals::FLUSHED_KEYSPACE;
+pub use removals::{FLUSHED_CLIENTS, Removals};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -25,6 +30,7 @@ pub struct Round {
     /// By datacenter, and there by node.
     pub places: Vec<Vec<Options>>,
     pub stop: AtomicBool,
+    pub removals: Removals,
     pub errors: AtomicU64,
     /// The first few errors, for the report.
     pub samples: std::sync::Mutex<Vec<String>>,
@@ -54,9 +60,13 @@ impl Round {
 
     /// Gives every register a first value, everywhere, before the clients begin.
     pub fn initialise(&self) -> Result<()> {
-        let session = self.recorder.session("init");
-        let mut client = Client::open(self, 0, session)?;
-        let keys: Vec<String> = (0..REGISTERS).map(|index| self.register(index)).collect();
+        self.initialise_in(0, "init", (0..REGISTERS).map(|index| self.register(index)).collect())?;
+        self.initialise_in(FLUSHED_KEYSPACE, "init of what is flushed", self.flushed_registers())
+    }
+
+    fn initialise_in(&self, keyspace: u8, session: &str, keys: Vec<String>) -> Result<()> {
+        let session = self.recorder.session(session);
+        let mut client = Client::open_in(self, 0, session, keyspace)?;
         let values = keys.iter().map(|key| format!("{key}:init")).collect::<Vec<_>>();
         client.write_many(&keys, &values)?;
         let answer = client.connection.call(&[b"CAUSAL", b"WAIT", b"3", b"TIMEOUT", b"30000"])?;
@@ -108,8 +118,18 @@ struct Client<'a> {
 
 impl<'a> Client<'a> {
     fn open(round: &'a Round, datacenter: usize, session: SessionIndex) -> Result<Client<'a>> {
+        Client::open_in(round, datacenter, session, 0)
+    }
+
+    fn open_in(
+        round: &'a Round,
+        datacenter: usize,
+        session: SessionIndex,
+        keyspace: u8,
+    ) -> Result<Client<'a>> {
         let nodes = &round.places[datacenter];
-        let connection = Connection::open(&nodes[session.0 as usize % nodes.len()])?;
+        let options = Options { keyspace, ..nodes[session.0 as usize % nodes.len()].clone() };
+        let connection = Connection::open(&options)?;
         Ok(Client { round, datacenter, session, connection, merges: Vec::new(), last: None })
     }
 
@@ -155,11 +175,15 @@ impl<'a> Client<'a> {
         let counter = self.round.counter(random.index(COUNTERS));
         match random.below(100) {
             0..50 => self.read_many(&keys, false),
-            50..90 => {
+            50..88 => {
                 *written += 1;
                 let value = format!("{client}.{written}");
                 let values: Vec<String> = keys.iter().map(|_| value.clone()).collect();
                 self.write_many(&keys, &values)
+            }
+            88..90 => {
+                *written += 1;
+                self.rename(&format!("{client}.{written}"), &keys[0])
             }
             90..96 => self.add(&counter, random.between(1, 5) as i64),
             _ => self.count(&counter, false),
@@ -183,7 +207,7 @@ impl<'a> Client<'a> {
         for (key, reply) in keys.iter().zip(seen) {
             let value = match reply {
                 Reply::Bulk(text) => self.round.recorder.value(&String::from_utf8_lossy(&text)),
-                Reply::Nil => Value::ABSENT,
+                Reply::Nil => self.round.nothing_of(key),
                 other => bail!("a read is answered with {other:?}"),
             };
             operations.push(Operation::Read { key: self.round.recorder.key(key), value });
@@ -227,16 +251,8 @@ impl<'a> Client<'a> {
     fn change(&mut self, words: &[&[u8]], operations: Vec<Operation>) -> Result<()> {
         let start_us = self.round.recorder.now_us();
         let answer = self.connection.call(words);
-        let outcome = match &answer {
-            Ok(Reply::Error(_)) | Err(_) => Outcome::Unknown,
-            Ok(_) => Outcome::Committed,
-        };
-        self.done(start_us, outcome, false, operations);
-        match answer {
-            Ok(Reply::Error(reason)) => bail!("{}: {reason}", String::from_utf8_lossy(words[0])),
-            Ok(_) => Ok(()),
-            Err(error) => Err(ClientError::into(error)),
-        }
+        self.done(start_us, outcome_of(&answer), false, operations);
+        ended(words[0], answer)
     }
 
     fn done(&mut self, start_us: u64, outcome: Outcome, is_final: bool, operations: Vec<Operation>) {
@@ -250,6 +266,22 @@ impl<'a> Client<'a> {
     }
 }
 
+/// Of a write: an error may have come after the effect.
+fn outcome_of(answer: &Result<Reply, ClientError>) -> Outcome {
+    match answer {
+        Ok(Reply::Error(_)) | Err(_) => Outcome::Unknown,
+        Ok(_) => Outcome::Committed,
+    }
+}
+
+fn ended(command: &[u8], answer: Result<Reply, ClientError>) -> Result<()> {
+    match answer {
+        Ok(Reply::Error(reason)) => bail!("{}: {reason}", String::from_utf8_lossy(command)),
+        Ok(_) => Ok(()),
+        Err(error) => Err(ClientError::into(error)),
+    }
+}
+
 /// A fresh session in each datacenter reads everything, after everything came to rest.
 pub fn read_finals(round: &Round) -> Result<()> {
     let keys: Vec<String> = (0..REGISTERS).map(|index| round.register(index)).collect();
@@ -260,6 +292,10 @@ pub fn read_finals(round: &Round) -> Result<()> {
         for counter in 0..COUNTERS {
             client.count(&round.counter(counter), true)?;
         }
+        client.read_moved()?;
+        let session = round.recorder.session(&format!("final of what was flushed dc{}", datacenter + 1));
+        Client::open_in(round, datacenter, session, FLUSHED_KEYSPACE)?
+            .read_many(&round.flushed_registers(), true)?;
     }
     Ok(())
 }
