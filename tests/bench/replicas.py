@@ -380,7 +380,7 @@ class Costs:
     """Datacenters of three nodes that differ in their replicas."""
 
     def __init__(self, arguments, stack):
-        self.arguments, self.groups = arguments, {}
+        self.arguments, self.groups, self.idle = arguments, {}, {}
         for name, (replicas, *more) in COSTS.items():
             folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
             group = Group(folder, THREE, replicas.split()[1], *more)
@@ -406,33 +406,38 @@ class Costs:
         return sum(processor_s(process.pid) for process in self.groups[name].running.values())
 
     def trial(self, name, words, clients, pipeline, commands):
-        """Microseconds of processor time a command, and the median of what a client waits in milliseconds."""
+        """Microseconds of processor time a command, and the median of what a client waits in milliseconds.
+
+        What three idle processes would have taken meanwhile is none of the commands': it is more, the busier the
+        machine is with other things."""
         command = ["redis-benchmark", "-p", self.groups[name].base, "-c", clients, "-P", pipeline, "-n", commands]
         command += ["-r", 10_000, "--csv", *words]
-        before = self.used_s(name)
+        before, began = self.used_s(name), time.monotonic()
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True)
+        used = self.used_s(name) - before - self.idle[name] * (time.monotonic() - began)
         median = float(done.stdout.splitlines()[-1].split('","')[4])
-        return 1e6 * (self.used_s(name) - before) / commands, median
+        return 1e6 * used / commands, median
 
     def measure(self, progress):
         found = {}
         for number in range(self.arguments.rounds):
             names = list(self.groups)
             for name in names if number % 2 == 0 else reversed(names):
+                self.idle[name] = self.idle_share(name)
                 key = f"{{{self.tags[name]}}}:__rand_int__"
                 for what, words in (("SET", ("SET", key, "x" * 32)), ("GET", ("GET", key))):
                     us, _ = self.trial(name, words, 50, 16, self.arguments.commands)
                     _, waits = self.trial(name, words, 1, 1, self.arguments.commands // 40)
                     found.setdefault(f"{what}, {name}", []).append((us, waits))
-                found.setdefault(f"idle, {name}", []).append((self.idle(name), 0))
+                found.setdefault(f"idle, {name}", []).append((1e3 * self.idle[name], 0))
             progress(f"round {number} of {self.arguments.rounds} of the costs is done")
         return {key: [round(statistics.median(part), 3) for part in zip(*values)] for key, values in found.items()}
 
-    def idle(self, name):
-        """Thousandths of a core that three processes take for nothing."""
+    def idle_share(self, name):
+        """The part of a core that three processes take for nothing."""
         before, began = self.used_s(name), time.monotonic()
         time.sleep(5)
-        return 1e3 * (self.used_s(name) - before) / (time.monotonic() - began)
+        return (self.used_s(name) - before) / (time.monotonic() - began)
 
 
 def costs(arguments, progress):
@@ -467,8 +472,8 @@ def report_of_kills(kill):
         "| seconds | median | 95 % | worst |", "|---|--:|--:|--:|",
     ]
     names = {
-        "write": "no write, of a partition that the killed node owned", "read": "no read of it",
-        "other write": "no write, of another partition", "other read": "no read of it ",
+        "write": "no write, of a partition that the killed node owned", "read": "no read of such a partition",
+        "other write": "no write, of another partition", "other read": "no read of another partition",
         "calm": "half a second before, of any",
     }
     rows = {title: kill["outage_s"][name] for name, title in names.items()}

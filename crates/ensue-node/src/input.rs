@@ -5,6 +5,7 @@ use crate::errand::ErrandDone;
 use crate::links::LinkReport;
 use crate::memory::MemoryReport;
 use crate::observation::Scope;
+use crate::scrub::ScrubReport;
 use ensue_store::disk::DiskDone;
 use ensue_types::{Args, CoreId, DatacenterId, PartitionId, SessionId};
 use ensue_wire::{CoreName, Envelope};
@@ -121,4 +122,6 @@ pub enum Input {
     /// So many records of operators' commands could not be written since this was last said. Given to one core of each
     /// node.
     AuditLost(u64),
+    /// What `INFO` shall say of how the disk is read in the background. Given to one core of each node, now and then.
+    ScrubReport(ScrubReport),
 }

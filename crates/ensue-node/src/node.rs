@@ -136,6 +136,7 @@ impl Node {
             Input::CpuReport(report) => self.sessions.on_cpu_report(report),
             Input::Dropped(dropped) => self.sessions.on_dropped(dropped),
             Input::AuditLost(records) => self.sessions.on_audit_lost(records),
+            Input::ScrubReport(report) => self.sessions.on_scrub_report(report),
             Input::Disk { partition, done } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
                     partition.on_disk(now, done);

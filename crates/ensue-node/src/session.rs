@@ -56,6 +56,7 @@ use crate::memory::MemoryReport;
 use crate::observation::Scope;
 use crate::placement::Placement;
 use crate::replicas::ReplicaFigures;
+use crate::scrub::ScrubReport;
 use crate::statistics::Statistics;
 use crate::{Dropped, NodeConfig, Trace};
 use admin::cluster_query::{ClusterQuery, Purpose};
@@ -374,6 +375,11 @@ impl Sessions {
         self.core.cpu = report;
     }
 
+    /// Whoever reads the disk in the background says what has been read.
+    pub(crate) fn on_scrub_report(&mut self, report: ScrubReport) {
+        self.core.scrubbed = Some(report);
+    }
+
     /// What the replicas on this core are to their groups.
     pub(crate) fn on_replica_figures(&mut self, figures: ReplicaFigures) {
         self.core.replicas = Some(figures);
@@ -508,6 +514,7 @@ impl Sessions {
                 metrics.extend(self.core.memory.metrics());
                 metrics.extend(self.core.cpu.metrics());
                 metrics.extend(self.core.replicas.iter().flat_map(ReplicaFigures::metrics));
+                metrics.extend(self.core.scrubbed.iter().flat_map(ScrubReport::metrics));
                 let audited = Some(self.core.audit_lost as i64).filter(|_| self.core.config.audits);
                 metrics.extend(audited.map(|lost| ("audit_lost".to_owned(), lost)));
                 let refusals = self.core.access.metrics();

@@ -20,6 +20,7 @@ use crate::log;
 use crate::metrics::{self, MetricsPort};
 use crate::peers::{Encryption, Peers, Stance};
 use crate::pump::{Pump, State, WAKER};
+use crate::scrubber::Scrubber;
 use crate::secret::{self, SecretError};
 use crate::settings;
 use crate::shaper::Shaper;
@@ -153,6 +154,8 @@ pub struct Running {
     metrics: Option<MetricsPort>,
     certificates: Option<Certificates>,
     audit: Option<(AuditLog, Writer)>,
+    /// Reads the disk for as long as the cores run.
+    _scrubber: Option<Scrubber>,
     /// Locked as long as the cores run.
     _directory: Directory,
 }
@@ -179,9 +182,9 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
         error,
     })?;
     let (polls, inboxes) = inboxes(&cluster, machine)?;
-    let backups =
-        Backups::new(directory.path().into(), lines(&config.effective()), machine.boot_id, inboxes.clone());
+    let backups = backups(config, &directory, machine, &inboxes);
     let errands = Errands::start(subjects(config, machine, certificates.clone()), backups)?;
+    let scrubber = scrubber(config, &directory)?;
     let found = directory.replicas()?;
     let mut pumps = Vec::new();
     for (index, poll) in polls.into_iter().enumerate() {
@@ -208,6 +211,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
             errands: errands.clone(),
             audit: audit.as_ref().map(|(audit_log, _)| audit_log.clone()),
             memory: machine.memory.filter(|_| index == 0),
+            scrubbed: scrubber.as_ref().filter(|_| index == 0).map(Scrubber::figures),
             listener: listener.take(),
             inboxes: inboxes.clone(),
             index,
@@ -225,7 +229,18 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     for (pump, inbox) in pumps.into_iter().zip(inboxes) {
         cores.push((inbox, spawn(pump, config.broken)?));
     }
-    Ok(Running { cores, metrics, certificates, audit, _directory: directory })
+    Ok(Running { cores, metrics, certificates, audit, _scrubber: scrubber, _directory: directory })
+}
+
+fn backups(config: &Config, directory: &Directory, machine: &Machine, inboxes: &[Arc<Inbox>]) -> Backups {
+    let configuration = lines(&config.effective());
+    Backups::new(directory.path().into(), configuration, machine.boot_id, inboxes.to_vec())
+}
+
+/// What reads the disk in the background, if anything is to.
+fn scrubber(config: &Config, directory: &Directory) -> io::Result<Option<Scrubber>> {
+    let rate = Some(config.scrub_bytes_per_second).filter(|rate| *rate > 0);
+    rate.map(|rate| Scrubber::start(directory.path(), rate)).transpose()
 }
 
 /// What peers compare.

@@ -1,5 +1,7 @@
 //! Every bound of the shell in one place, with the reason for each figure. Those of the core are in `ensue-types`.
 
+use std::time::Duration;
+
 /// Bytes taken from a socket in one system call.
 pub const READ_BYTES: usize = 64 << 10;
 /// Bytes taken from one socket before the others have their turn.
@@ -113,6 +115,14 @@ pub const BACKUP_KEPT_S: u64 = 900;
 pub const BACKUP_CHECKED_BYTES: u64 = 16 << 10;
 /// Reads of a backup that wait, of all clients of a node.
 pub const BACKUP_READS_WAITING_MAX: usize = 64;
+/// How long nothing is read in the background before everything is read anew.
+pub const SCRUB_PAUSE: Duration = Duration::from_secs(10);
+/// How long a file that looks damaged is left alone before it is looked at again.
+pub const SCRUB_SECOND_LOOK: Duration = Duration::from_secs(1);
+/// Bytes that are read in the background at once.
+pub const SCRUB_READ_BYTES: u64 = 64 << 10;
+/// The lowest rate: a piece a second.
+pub const SCRUB_BYTES_PER_SECOND_MIN: u64 = SCRUB_READ_BYTES;
 /// Connections of the metrics port, each of which has a thread as long as it lasts.
 pub const METRICS_CONNECTIONS_MAX: usize = 16;
 /// So many of them are left to this machine.

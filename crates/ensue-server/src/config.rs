@@ -106,6 +106,8 @@ pub struct Config {
     /// Where commands of operators are recorded.
     pub audit_log: AuditTarget,
     pub appendfsync: AppendFsync,
+    /// How fast the disk is read in the background; zero is not at all.
+    pub scrub_bytes_per_second: u64,
     /// What a partition does that starts with an empty directory.
     pub first_start: FirstStart,
     /// Bytes a node; zero is no bound.
@@ -211,6 +213,7 @@ impl Default for Config {
             log_format: Format::Text,
             audit_log: AuditTarget::No,
             appendfsync: AppendFsync::EverySecond,
+            scrub_bytes_per_second: 4 << 20,
             first_start: FirstStart::Ask,
             maxmemory: 0,
             maxmemory_policy: "noeviction".into(),

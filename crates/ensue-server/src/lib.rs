@@ -28,6 +28,7 @@ mod metrics;
 mod peers;
 mod pump;
 pub mod recover;
+mod scrubber;
 pub mod secret;
 mod settings;
 pub mod shaper;

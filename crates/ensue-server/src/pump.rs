@@ -19,6 +19,7 @@ use crate::listener::{self, Guest, Listener};
 use crate::log::{self, Throttle};
 use crate::metrics::Question;
 use crate::peers::{self, Peers};
+use crate::scrubber;
 use crate::visitors::Visitors;
 use ensue_node::{Host, Input, Output, Trace};
 use ensue_types::{CoreId, DatacenterId, PartitionId, SessionId};
@@ -50,6 +51,8 @@ pub(crate) struct Pump {
     pub(crate) audit: Option<AuditLog>,
     /// On core 0 of a node, if it is known.
     pub(crate) memory: Option<MemoryGauge>,
+    /// On core 0 of a node, if its disk is read in the background.
+    pub(crate) scrubbed: Option<scrubber::Figures>,
     /// On core 0 of a node.
     pub(crate) listener: Option<Listener>,
     /// The inboxes of all cores of the node, in order, and the place of ours among them.
@@ -138,6 +141,7 @@ impl Pump {
                 inputs.push_back(Input::MemoryReport(memory()));
                 inputs.extend(cpu::report().map(Input::CpuReport));
             }
+            inputs.extend(self.scrubbed.as_ref().map(|scrubbed| Input::ScrubReport(scrubbed.report())));
             let audit = self.audit.as_ref().filter(|_| self.index == 0);
             let lost = audit.map(AuditLog::take_lost).filter(|lost| *lost > 0);
             inputs.extend(lost.map(Input::AuditLost));

@@ -24,6 +24,7 @@ pub mod recovery;
 pub mod restamp;
 pub mod row;
 mod scan;
+pub mod scrub;
 pub mod settled;
 pub mod siblings;
 pub mod superblock;

@@ -23,6 +23,7 @@ use crate::memory::Memory;
 use crate::observation::Observation;
 use crate::placement::Placement;
 use crate::replicas::ReplicaFigures;
+use crate::scrub::ScrubReport;
 use crate::statistics::{self, Rate, Statistics};
 use crate::{NodeConfig, Trace};
 use bytes::Bytes;
@@ -96,6 +97,8 @@ pub(super) struct CoreState {
     /// Every partition of the datacenter runs a script for long: what commands are refused with.
     busy: Option<&'static str>,
     pub(super) cpu: CpuReport,
+    /// What was read of the disk in the background, if somebody does.
+    pub(super) scrubbed: Option<ScrubReport>,
     /// Of a core of a datacenter whose partitions have replicas.
     pub(super) replicas: Option<ReplicaFigures>,
     /// The node is shutting down: no further command is begun.
@@ -293,6 +296,7 @@ impl CoreState {
             is_short_of_memory: false,
             busy: None,
             cpu: CpuReport::default(),
+            scrubbed: None,
             replicas: None,
             stopping: false,
         }

@@ -3,7 +3,7 @@
 use super::cluster::{NodeLine, Replicas};
 use super::rewrite::quoted;
 use super::{AuditTarget, AuthClients, Config, NamedHandler, NamedHome, OutputLimit, TlsVersion, size};
-use crate::bounds::CORES_MAX;
+use crate::bounds::{CORES_MAX, SCRUB_BYTES_PER_SECOND_MIN};
 use crate::log::{self, Format, Level};
 use ensue_node::{AppendFsync, Collection, FirstStart, Handler, LuaHandler};
 use ensue_store::fold::{self, Fold};
@@ -178,6 +178,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         AuditTarget::File(path) => one(path.display()),
     }),
     word("appendfsync", set_appendfsync, |c| one(fsync_name(c.appendfsync))),
+    word("scrub-bytes-per-second", set_scrub, |c| one(c.scrub_bytes_per_second)),
     word("first-start", set_first_start, |c| one(first_start_name(c.first_start))),
     word("maxmemory", |c, v| size::parse(&v[0]).map(|n| c.maxmemory = n), |c| one(c.maxmemory)),
     word(
@@ -397,6 +398,18 @@ fn set_audit_log(config: &mut Config, words: &[String]) -> Result<(), String> {
         "log" => AuditTarget::Log,
         "" => return Err("`no`, `log` or a file".into()),
         file => AuditTarget::File(PathBuf::from(file)),
+    };
+    Ok(())
+}
+
+fn set_scrub(config: &mut Config, words: &[String]) -> Result<(), String> {
+    config.scrub_bytes_per_second = match size::parse(&words[0])? {
+        rate @ 1..SCRUB_BYTES_PER_SECOND_MIN => {
+            return Err(format!(
+                "{rate} bytes a second are too few: {SCRUB_BYTES_PER_SECOND_MIN} at least, or 0"
+            ));
+        }
+        rate => rate,
     };
     Ok(())
 }

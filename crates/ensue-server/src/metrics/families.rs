@@ -120,6 +120,10 @@ pub(super) const PLAIN: &[Row] = &[
     gauge("backlog_bytes", "replication_backlog", "Log that not every other datacenter has synced")
         .shown(Shown::Bytes),
     gauge("log_bytes", "log", "Log on the disk").shown(Shown::Bytes),
+    count("scrubbed_bytes", "scrubbed", "Bytes that were read of the disk in the background")
+        .shown(Shown::Bytes),
+    count("scrub_rounds", "scrub_rounds", "How often the whole disk was read in the background"),
+    gauge("damaged_files", "damaged_files", "Files on the disk that do not match their checksums"),
     count("log_syncs", "log_syncs", "Syncs of the log begun since the start"),
     count("checkpoints", "checkpoints", "Checkpoints finished since the start"),
     count("pubsub_published", "messages_published", "Messages published by clients"),

@@ -105,6 +105,14 @@ impl Row {
         {
             lines.push(format!("{name}: peers prove nothing: {trust}"));
         }
+        for (field, files) in &seen.fields {
+            if let Some(partition) = field.strip_prefix("ensue_damaged_files_of_p") {
+                lines.push(format!(
+                    "{name}: DAMAGE on the disk of partition {partition}, in {files} files: the log of the node names them, \
+                     and docs/failures.md what to do"
+                ));
+            }
+        }
         for (peer, state) in seen.links().filter(|(_, state)| *state != "up") {
             let field = |what: &str| seen.field(&format!("ensue_link_{peer}_{what}"));
             let reason = field("reason");

@@ -97,3 +97,11 @@ fn who_serves_without_replicating_is_plain() {
     let (verdict, shown) = text(&ready);
     assert!(verdict.0 == 0 && !shown.contains("UNREPLICATED") && !shown.contains("no link"), "{shown}");
 }
+
+#[test]
+fn damage_on_a_disk_is_said_loudly() {
+    let fields = [("ensue_ready", "1"), ("ensue_damaged_files", "2"), ("ensue_damaged_files_of_p3", "2")];
+    let report = Report { rows: vec![row("dc1/0", 1, &fields, "")], links: vec![] };
+    let text = report.text(Paint::off());
+    assert!(text.contains("dc1/0: DAMAGE on the disk of partition 3, in 2 files"), "{text}");
+}
