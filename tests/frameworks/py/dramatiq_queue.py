@@ -1,4 +1,4 @@
-"""Dramatiq: messages with a delay, a retry, a rate limiter and results.
+"""Dramatiq: messages with a delay, a retry and results.
 
 package: dramatiq
 home: yes
@@ -8,8 +8,6 @@ tags: `namespace` of the broker is a hash tag, because its script uses several k
 
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
-from dramatiq.rate_limits import ConcurrentRateLimiter
-from dramatiq.rate_limits.backends import RedisBackend as LimitBackend
 from dramatiq.results import Results
 from dramatiq.results.backends import RedisBackend
 from scenario import HOME, URLS, equal
@@ -49,9 +47,5 @@ for url in URLS:
     equal(get(here.enqueue(add.message(1, 2))), 3)
     equal(get(here.enqueue(add.message(2, 2), delay=300)), 4)
     equal(get(here.enqueue(flaky.message())), "again")
-    limiter = ConcurrentRateLimiter(LimitBackend(url=url), "one-at-once", limit=1)
-    with limiter.acquire():
-        with limiter.acquire(raise_on_failure=False) as second:
-            assert not second
 at_home.join("default")
 worker.stop()

@@ -35,11 +35,11 @@ def slow(number):
     return number * 2
 
 
-with app.test_client() as browser, app.test_client() as stranger:
-    equal([browser.get("/visit").text for _ in range(3)], ["1", "2", "3"])
-    equal(stranger.get("/visit").text, "1")
-    browser.get("/leave")
-    equal(browser.get("/visit").text, "1")
+browser, stranger = app.test_client(), app.test_client()
+equal([browser.get("/visit").text for _ in range(3)], ["1", "2", "3"])
+equal(stranger.get("/visit").text, "1")
+browser.get("/leave")
+equal(browser.get("/visit").text, "1")
 with app.app_context():
     equal([slow(1), slow(1), slow(2)], [2, 2, 4])
     cache.delete_memoized(slow, 1)

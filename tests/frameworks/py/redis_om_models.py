@@ -9,7 +9,7 @@ from scenario import HOME, equal
 
 os.environ["REDIS_OM_URL"] = HOME
 
-from redis_om import EmbeddedJsonModel, HashModel, NotFoundError, get_redis_connection  # noqa: E402, F401
+from redis_om import HashModel, NotFoundError, get_redis_connection  # noqa: E402
 
 
 class Person(HashModel):

@@ -24,4 +24,4 @@ def heard():
 
 
 wait_until(heard, "what was emitted")
-equal([emitted[0]["event"], emitted[0]["data"], emitted[0]["room"]], ["news", {"n": 1}, "room"])
+equal([emitted[0]["event"], emitted[0]["data"], emitted[0]["room"]], ["news", [{"n": 1}], "room"])
