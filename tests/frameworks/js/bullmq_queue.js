@@ -31,7 +31,8 @@ scenario(async () => {
     const child = (one) => ({ name: 'add', queueName: 'jobs', data: { one, other: one } })
     const tree = await flow.add({ name: 'parent', queueName: 'jobs', children: [child(1), child(2)] })
     equal(await tree.job.waitUntilFinished(events, 30_000), 6)
-    await queue.upsertJobScheduler(`every-${url}`, { every: 300, limit: 2 }, { name: 'add', data: { one: 5, other: 5 } })
+    const template = { name: 'add', data: { one: 5, other: 5 } }
+    await queue.upsertJobScheduler(`every-${url}`, { every: 300, limit: 2 }, template)
     await waitUntil(async () => (await queue.getCompleted()).some((job) => job.data.one === 5), 'a repeated job')
     await queue.removeJobScheduler(`every-${url}`)
     await queue.obliterate({ force: true })

@@ -28,6 +28,8 @@ scenario(async () => {
   equal(keys.sort(), ['h', 'n', '{m}a'])
   const listener = other.duplicate()
   await listener.connect()
-  const heard = new Promise((resolve) => listener.subscribe('news', resolve).then(() => client.publish('news', 'hello')))
+  const heard = new Promise((resolve) => {
+    listener.subscribe('news', resolve).then(() => client.publish('news', 'hello'))
+  })
   equal(await heard, 'hello')
 })

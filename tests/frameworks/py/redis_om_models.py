@@ -20,12 +20,12 @@ class Person(HashModel):
         database = get_redis_connection(url=HOME)
 
 
-ada = Person(name="Ada", age=36)
+ada = Person(pk="ada", name="Ada", age=36)
 ada.save()
 equal(Person.get(ada.pk).name, "Ada")
 ada.update(age=37)
 equal(Person.get(ada.pk).age, 37)
-Person.add([Person(name="Bob", age=1), Person(name="Eve", age=2)])
+Person.add([Person(pk="bob", name="Bob", age=1), Person(pk="eve", name="Eve", age=2)])
 equal(len(list(Person.all_pks())), 3)
 ada.expire(100)
 assert 90 < Person.db().ttl(ada.key()) <= 100
