@@ -8,6 +8,7 @@
 
 mod bits;
 mod blocking;
+mod bounded;
 mod cardinality;
 mod common;
 mod counter;
@@ -140,6 +141,7 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         Elements(elements) => lists::evaluate(elements, evaluation),
         Streams(stream) => streams::evaluate(stream, evaluation),
         Cardinality(cardinality) => cardinality::evaluate(cardinality, evaluation),
+        Bounded(bounded) => bounded::evaluate(bounded, evaluation),
         Common { keys, part } => common::evaluate(evaluation, keys, part),
         Whole(whole) => values::evaluate(whole, evaluation),
         Blocking(blocking) => blocking::evaluate(&blocking.pop, evaluation),
@@ -221,6 +223,7 @@ fn name_of(column: Column) -> Bytes {
     match column {
         Column::Field(name) | Column::Member(name) | Column::Scored(name) => name,
         Column::Element(name) | Column::Stream(name) | Column::FieldDeadline(name) => name,
+        Column::Escrow(name) => name,
         Column::Text | Column::Deadline => Bytes::new(),
     }
 }

@@ -7,11 +7,13 @@
 
 mod drawn;
 mod elements;
+mod escrow;
 mod fields;
 mod made;
 mod observed;
 mod order;
 mod parts;
+mod removable;
 mod writer;
 
 use bytes::Bytes;
@@ -28,10 +30,12 @@ use ensue_types::{
 
 pub use drawn::Draw;
 pub use elements::Element;
+pub use escrow::{Held, shown_escrow};
 use made::Made;
 pub use observed::{LooksUp, Observed};
 pub use order::{Ordered, Scored};
 pub use parts::Parts;
+use removable::removable;
 pub use writer::{Changes, Writer};
 
 /// A walk over a row takes about this many steps however small its steps are to be, unless they would be larger than
@@ -337,7 +341,7 @@ impl<'a> Evaluation<'a> {
         for (column, cell) in cells {
             let shown = cell.at(self.view).ok_or(Gone)?;
             self.observed.record(&shown);
-            if column.is_deadline() || fields::is_of(&expired, &column) {
+            if column.is_beneath() || fields::is_of(&expired, &column) {
                 continue;
             }
             let content = shown.state.content();
@@ -452,7 +456,7 @@ impl<'a> Evaluation<'a> {
     /// The live columns of a row whose deadline has passed, and how they are seen.
     fn expired_columns(&self, key: &Bytes) -> Option<(Vec<Column>, View<'a>)> {
         let view = self.expired_view(key)?;
-        Some((live_columns(self.keyspace.row(key)?, view), view))
+        Some((removable(self.keyspace.row(key)?, view), view))
     }
 
     /// How the columns are seen of a row whose deadline has passed.
@@ -536,7 +540,7 @@ impl<'a> Evaluation<'a> {
             columns.into_iter().flatten().for_each(|column| self.remove_column(key, column, self.view));
             return Ok(());
         }
-        let mut columns = live_columns(row, self.view);
+        let mut columns = removable(row, self.view);
         columns.retain(doomed);
         self.remove_columns(key, columns, self.view)
     }
@@ -558,7 +562,7 @@ impl<'a> Evaluation<'a> {
     /// Deletes what is left of a row without a shown column: its deadline, and what another kind of value hid.
     pub fn clear_rest(&mut self, key: &Bytes) {
         let Some(row) = self.keyspace.row(key) else { return };
-        for column in live_columns(row, self.view) {
+        for column in removable(row, self.view) {
             self.remove_column(key, column, self.view);
         }
     }
@@ -665,7 +669,8 @@ pub fn effect_bytes(key: &Bytes, column: &Column, value: usize) -> usize {
     let name = match column {
         Column::Text | Column::Deadline => 0,
         Column::Field(name) | Column::Member(name) | Column::Scored(name) => name.len(),
-        Column::Element(name) | Column::Stream(name) | Column::FieldDeadline(name) => name.len(),
+        Column::Element(name) | Column::Stream(name) => name.len(),
+        Column::FieldDeadline(name) | Column::Escrow(name) => name.len(),
     };
     EFFECT_BYTES + key.len() + name + value
 }
@@ -772,28 +777,4 @@ fn observe_row(observed: &mut Observed, row: RowRef<'_>, view: View<'_>) -> Resu
 
 fn is_live(cell: &Cell, view: View<'_>) -> bool {
     cell.at(view).is_some_and(|shown| shown.state.is_live())
-}
-
-fn live_columns(row: RowRef<'_>, view: View<'_>) -> Vec<Column> {
-    let row = match row {
-        RowRef::Whole(row) => row,
-        RowRef::Compact(row) => {
-            let deadline = row.deadline().map(|_| Column::Deadline);
-            return if row.at(view).is_ok() {
-                [Column::Text].into_iter().chain(deadline).collect()
-            } else {
-                Vec::new()
-            };
-        }
-        RowRef::Packed(row) => {
-            let shown = row.columns().filter(|(_, settled)| settled.at(view).is_ok());
-            return shown.map(|(column, _)| column).collect();
-        }
-    };
-    if row.is_spent() {
-        let deadlines = row.field_deadlines().chain([Column::Deadline]);
-        let live = |column: &Column| row.cell(column).is_some_and(|cell| is_live(&cell, view));
-        return deadlines.filter(live).collect();
-    }
-    row.all_cells().filter(|(_, cell)| is_live(cell, view)).map(|(column, _)| column.into_owned()).collect()
 }

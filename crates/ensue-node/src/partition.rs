@@ -556,6 +556,7 @@ impl Partition {
         let synced = self.cx.journal.log_synced();
         self.executor().on_decisions_synced(synced);
         self.visibility().report_failed();
+        self.maintenance.balance(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.maintenance.collect(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.visibility().maintain_branches();
         self.executor().notify_changes();

@@ -7,6 +7,7 @@
 
 mod bits;
 mod blocking;
+mod bounded;
 mod cardinality;
 mod fields;
 mod geo;
@@ -25,6 +26,7 @@ use ensue_types::{Decimal, limits};
 
 pub use bits::{BitField, BitOperator, BitRange, BitUnit, Bits, FieldStep, Overflow};
 pub use blocking::{Awaited, Blocking, WaitingPop};
+pub use bounded::Bounded;
 pub use cardinality::{Cardinality, Inspection};
 pub use fields::{FieldCondition, Fields};
 pub use geo::{Geo, GeoFields, GeoLimit, GeoOrigin, GeoSearch};
@@ -169,6 +171,8 @@ pub enum Request {
     Blocking(Blocking),
     /// A command on HyperLogLogs.
     Cardinality(Cardinality),
+    /// A command on bounded counters.
+    Bounded(Bounded),
     /// A command on values as a whole.
     Whole(Whole),
 }
@@ -331,6 +335,7 @@ impl Request {
             "sorted-set" => sorted_sets::parse(spec.name, args)?.map(Request::Sorted),
             "geo" => geo::parse(spec.name, args)?,
             "list" => lists::parse(spec.name, args)?.map(Request::Elements),
+            "bounded-counter" => bounded::parse(spec.name, args)?.map(Request::Bounded),
             "hyperloglog" => cardinality::parse(spec.name, args)?.map(Request::Cardinality),
             _ => keys::parse(spec.name, args)?,
         };
@@ -365,6 +370,7 @@ impl Request {
             Streams(stream) => stream.is_write(),
             Blocking(blocking) => blocking.pop.is_write(),
             Cardinality(cardinality) => cardinality.is_write(),
+            Bounded(bounded) => bounded.is_write(),
             Whole(whole) => whole.is_write(),
         }
     }
@@ -394,6 +400,7 @@ impl Request {
             Elements(elements) => elements.key(),
             Streams(stream) => stream.key(),
             Cardinality(cardinality) => cardinality.key(),
+            Bounded(bounded) => Some(bounded.key()),
             Whole(whole) => whole.key(),
             Blocking(_) | Common { .. } => None,
             Delete { .. } | Exists { .. } | Touch { .. } | Rename { .. } | Scan { .. } | Keys { .. } => None,

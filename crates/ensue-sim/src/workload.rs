@@ -10,6 +10,7 @@ pub mod client;
 pub mod clients;
 pub mod command;
 mod elements;
+mod escrows;
 mod fields;
 pub mod finals;
 pub(crate) mod forgery;
@@ -331,7 +332,8 @@ impl Workload {
         let operation = &mut self.history.operations[request.operation];
         operation.outcome = Outcome::Done;
         operation.answered_us = now;
-        if let Some((key, amount)) = &request.total {
+        let is_done = results.iter().all(|result| result.error().is_none());
+        if let Some((key, amount)) = request.total.as_ref().filter(|_| is_done) {
             self.keys.totals.entry(key.clone()).or_default().acknowledged += amount;
             self.keys.added.push((key.clone(), *amount, request.operation));
         }

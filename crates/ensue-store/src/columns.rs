@@ -187,6 +187,7 @@ pub(crate) fn detached(column: &Column) -> Column {
         Column::Scored(name) => Column::Scored(Bytes::copy_from_slice(name)),
         Column::Element(name) => Column::Element(Bytes::copy_from_slice(name)),
         Column::Stream(name) => Column::Stream(Bytes::copy_from_slice(name)),
+        Column::Escrow(name) => Column::Escrow(Bytes::copy_from_slice(name)),
         Column::Text | Column::Deadline => column.clone(),
     }
 }

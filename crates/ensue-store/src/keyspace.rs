@@ -21,6 +21,7 @@ use ensue_types::{
     Carried, Causes, Column, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, Observed, OperationId,
     Over, Previous, RowEffect, Rule, Seen, SeenSum, Source, Stamp, TimeVector, Visibility,
 };
+use escrows::Escrows;
 use filled::Filled;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -35,6 +36,7 @@ use written::WrittenLog;
 pub use written::{Happened, Writer, Written};
 
 mod awaited;
+mod escrows;
 mod expiry;
 mod filled;
 mod forget;
@@ -46,6 +48,7 @@ pub mod undo;
 mod watches;
 mod written;
 
+pub use escrows::Sites;
 pub use expiry::Expiry;
 pub use shown::ShownRows;
 pub use spent::{Collected, Spent};
@@ -84,6 +87,7 @@ pub struct Keyspace {
     marks: Marks,
     spent: Vec<Spent>,
     expiries: Vec<Expiry>,
+    escrows: Escrows,
     bytes: u64,
     /// Of these, what the values carry.
     dependencies: u64,
@@ -526,6 +530,7 @@ impl Keyspace {
                 self.unsettled.push_back((slot, column.clone()));
             }
             if !gone.is_empty() {
+                self.note_escrow(slot, &column);
                 let key = Bytes::copy_from_slice(self.key_at(slot));
                 self.note_discarded(slot, &column);
                 all.extend(gone.into_iter().map(|version| (key.clone(), column.clone(), version)));
@@ -772,7 +777,7 @@ fn siblings_of<'a>(
     column: &Column,
     previous: Option<&'a Previous>,
 ) -> Option<Conflicts<'a>> {
-    let fold = handlers.filter(|_| !column.is_deadline())?.of(key);
+    let fold = handlers.filter(|_| !column.is_deadline() && !matches!(column, Column::Escrow(_)))?.of(key);
     let fold = if matches!(column, Column::Scored(_)) { fold::of_scores(fold) } else { fold };
     Some(Conflicts { fold, previous })
 }

@@ -71,7 +71,7 @@ impl Packed {
         let can_be = match row.sole_kind()? {
             Kind::Text => row.only_text()?.state().counter.is_some(),
             Kind::Hash | Kind::Set | Kind::SortedSet => true,
-            Kind::List | Kind::Stream => false,
+            Kind::List | Kind::Stream | Kind::Bounded => false,
         };
         if !can_be
             || row.columns_count() > usize::from(columns_max).min(COLUMNS_MAX)

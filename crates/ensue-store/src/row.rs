@@ -33,11 +33,15 @@ pub enum Kind {
     SortedSet,
     List,
     Stream,
+    Bounded,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 6] =
-        [Kind::Text, Kind::Hash, Kind::Set, Kind::SortedSet, Kind::List, Kind::Stream];
+    /// How many there are.
+    pub(crate) const COUNT: usize = 7;
+
+    pub(crate) const ALL: [Kind; Kind::COUNT] =
+        [Kind::Text, Kind::Hash, Kind::Set, Kind::SortedSet, Kind::List, Kind::Stream, Kind::Bounded];
 
     /// Whether its columns have an order that commands ask for.
     pub(crate) fn is_ordered(self) -> bool {
@@ -53,13 +57,14 @@ impl Kind {
             Column::Scored(_) => Some(Kind::SortedSet),
             Column::Element(_) => Some(Kind::List),
             Column::Stream(_) => Some(Kind::Stream),
+            Column::Escrow(_) => Some(Kind::Bounded),
             Column::Deadline => None,
         }
     }
 
-    /// The kind of what a column shows; a deadline shows nothing.
+    /// The kind of what a column shows; a deadline shows nothing, nor does a share of a counter.
     pub fn shown_by(column: &Column) -> Option<Kind> {
-        if column.is_deadline() { None } else { Kind::of(column) }
+        if column.is_beneath() { None } else { Kind::of(column) }
     }
 
     /// The word that `TYPE` answers.
@@ -71,6 +76,7 @@ impl Kind {
             Kind::SortedSet => "zset",
             Kind::List => "list",
             Kind::Stream => "stream",
+            Kind::Bounded => "bcounter",
         }
     }
 }
@@ -83,8 +89,8 @@ pub struct Row {
     deadline: Option<Box<Cell>>,
     /// The deadlines of its fields, if there are any.
     dated: Option<Box<Dated>>,
-    /// Live columns of each kind now, deadlines apart.
-    live: [u32; 6],
+    /// Live columns of each kind now, those apart that show nothing by themselves.
+    live: [u32; Kind::COUNT],
     /// Versions of all columns that are not settled.
     unsettled: u32,
     /// With more columns it is large.
@@ -102,7 +108,7 @@ impl Row {
             columns: Columns::None,
             deadline: None,
             dated: None,
-            live: [0; 6],
+            live: [0; Kind::COUNT],
             unsettled: 0,
             columns_max: LARGE as u16,
             since,
@@ -114,7 +120,9 @@ impl Row {
     pub(crate) fn of_text(key: Bytes, cell: Cell, deadline: Option<Cell>) -> Row {
         let since = cell.since();
         let columns = Columns::One(Column::Text, cell);
-        Row { columns, deadline: deadline.map(Box::new), live: [1, 0, 0, 0, 0, 0], ..Row::new(key, since) }
+        let mut live = [0; Kind::COUNT];
+        live[Kind::Text as usize] = 1;
+        Row { columns, deadline: deadline.map(Box::new), live, ..Row::new(key, since) }
     }
 
     /// The text, and the deadline, if there is nothing else.
@@ -132,7 +140,7 @@ impl Row {
 
     /// A row of several settled columns.
     pub(crate) fn of_cells(key: Bytes, since: LogicalTime, mut cells: BTreeMap<Column, Cell>) -> Row {
-        let mut live = [0; 6];
+        let mut live = [0; Kind::COUNT];
         for kind in cells.keys().filter_map(Kind::shown_by) {
             live[kind as usize] += 1;
         }
@@ -298,13 +306,13 @@ impl Row {
 
     /// Whether every view shows its deadline alone, or nothing.
     pub fn is_spent(&self) -> bool {
-        self.unsettled == 0 && self.live == [0; 6]
+        self.unsettled == 0 && self.live == [0; Kind::COUNT]
     }
 
     /// What is counted of it.
     pub(crate) fn shows(&self) -> Shows {
         // Deadlines apart.
-        let something = self.live != [0; 6];
+        let something = self.live != [0; Kind::COUNT];
         let deadline = something && self.deadline_at(View::Newest).is_ok_and(|deadline| deadline.is_some());
         Shows { something, deadline }
     }
@@ -338,7 +346,7 @@ impl Row {
     /// The kind of the newest live column, but for those that are no values, and these fields.
     fn newest_kind(&self, view: View<'_>, without: &BTreeSet<Bytes>) -> Result<Option<Kind>, Gone> {
         let mut newest: Option<(Stamp, Cow<'_, Column>)> = None;
-        for (column, cell) in self.cells().filter(|(column, _)| !column.is_deadline()) {
+        for (column, cell) in self.cells().filter(|(column, _)| !column.is_beneath()) {
             if matches!(column.as_ref(), Column::Field(name) if without.contains(name)) {
                 continue;
             }
@@ -352,7 +360,7 @@ impl Row {
     }
 
     /// How many live columns of each kind a view shows, if that is known without a walk.
-    fn live_at(&self, view: View<'_>) -> Option<[usize; 6]> {
+    fn live_at(&self, view: View<'_>) -> Option<[usize; Kind::COUNT]> {
         if self.is_newest(view) {
             return Some(self.live.map(|live| live as usize));
         }

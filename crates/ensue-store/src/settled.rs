@@ -42,6 +42,7 @@ const ONE: i128 = Decimal::ONE.0;
 const KINDS: u8 = 0b111;
 /// The kind of column that is no value, but a field's deadline.
 const FIELD_DEADLINE: u8 = 6;
+const ESCROW: u8 = 7;
 const HAS_VALUE: u8 = 1 << 3;
 const HAS_ADDITIONS: u8 = 1 << 4;
 const SINCE_STAMP: u8 = 1 << 5;
@@ -401,6 +402,7 @@ pub(crate) fn parts_of(column: &Column) -> Option<(u8, &[u8])> {
         Column::Element(name) => (4, name),
         Column::Stream(name) => (5, name),
         Column::FieldDeadline(name) => (FIELD_DEADLINE, name),
+        Column::Escrow(name) => (ESCROW, name),
         Column::Deadline => return None,
     })
 }
@@ -414,6 +416,7 @@ fn column_of(kind: u8, name: &[u8]) -> Column {
         3 => Column::Scored(name()),
         4 => Column::Element(name()),
         5 => Column::Stream(name()),
+        ESCROW => Column::Escrow(name()),
         _ => Column::FieldDeadline(name()),
     }
 }
@@ -421,6 +424,7 @@ fn column_of(kind: u8, name: &[u8]) -> Column {
 pub(crate) fn kind_of(number: u8) -> Kind {
     match number {
         FIELD_DEADLINE => Kind::Hash,
+        ESCROW => Kind::Bounded,
         _ => Kind::ALL[usize::from(number)],
     }
 }

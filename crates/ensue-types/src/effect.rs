@@ -4,6 +4,7 @@
 //! are left the highest stamp wins, and of an epoch's sums the latest counts. Replaying an effect is therefore
 //! harmless, in any order and any number of times.
 
+use crate::escrow::share_of;
 use crate::{DatacenterId, Decimal, Observed, Stamp};
 use bytes::Bytes;
 
@@ -26,12 +27,19 @@ pub enum Column {
     Element(Bytes),
     /// A part of a stream, by its name (`stream`); its entries stand in the order of their ids.
     Stream(Bytes),
+    /// A bounded counter, or a datacenter's share of it, by its name (`escrow`).
+    Escrow(Bytes),
 }
 
 impl Column {
     /// Whether it is no value, but says how long one lives.
     pub fn is_deadline(&self) -> bool {
         matches!(self, Column::Deadline | Column::FieldDeadline(_))
+    }
+
+    /// Whether nobody sees it by itself: a deadline, or a share of a bounded counter, which is nothing without that.
+    pub fn is_beneath(&self) -> bool {
+        self.is_deadline() || matches!(self, Column::Escrow(name) if share_of(name).is_some())
     }
 
     /// The same in memory of its own: a name shares that of what it came with.
@@ -46,6 +54,7 @@ impl Column {
             Column::Scored(name) => Column::Scored(copy(name)),
             Column::Element(name) => Column::Element(copy(name)),
             Column::Stream(name) => Column::Stream(copy(name)),
+            Column::Escrow(name) => Column::Escrow(copy(name)),
         }
     }
 }

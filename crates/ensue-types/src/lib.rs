@@ -10,6 +10,7 @@ pub mod context;
 pub mod decimal;
 pub mod effect;
 pub mod element;
+pub mod escrow;
 mod field_deadline;
 pub mod geo;
 pub mod id;
@@ -31,6 +32,7 @@ pub use clock::{HybridClock, LogicalTime, Now};
 pub use context::{Context, Opaque};
 pub use decimal::Decimal;
 pub use effect::{Column, Effect, EpochSum, Over, RowEffect, Seen, SeenSum};
+pub use escrow::{Escrow, Gift, Refused, Side, Terms};
 pub use field_deadline::FieldDeadline;
 pub use geo::{GeoPoint, GeoShape};
 pub use id::{

@@ -20,6 +20,8 @@ pub const ARGUMENTS_BEFORE_AUTH_MAX: usize = 10;
 pub const BULK_BYTES_BEFORE_AUTH_MAX: usize = 16 << 10;
 /// Arguments of one command together: a user, a password as long as any argument, and a name.
 pub const COMMAND_BYTES_BEFORE_AUTH_MAX: usize = BULK_BYTES_BEFORE_AUTH_MAX + (1 << 10);
+/// Longest share of a bounded counter: what every datacenter has given every other one, in figures of 14 bytes.
+pub const SHARE_BYTES_MAX: usize = 8 << 10;
 /// Longest key: it must fit a log record beside its value.
 pub const KEY_BYTES_MAX: usize = 1 << 20;
 

@@ -31,6 +31,10 @@ rules! {
     /// What is asked anew under a number is asked once: what was waited for before under that number does not count
     /// (trap 13).
     WhatIsAskedAnewIsForgotten,
+    /// Who changes a bounded counter spends rights that it has, and is refused without (trap 67).
+    RightsAreChecked,
+    /// Rights that another datacenter gave count once, whoever tells of them (trap 67).
+    RightsCountOnce,
     /// The losing side of arbitration is discarded (Eiger 3.3).
     LastWriterWins,
     /// A write's stamp is above its session's whole past.

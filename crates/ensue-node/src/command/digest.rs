@@ -4,7 +4,7 @@
 //! hidden columns or how a counter is held. It reads every row and observes nothing.
 
 use crate::command::fingerprint::Fingerprint;
-use crate::evaluate::shown_kind;
+use crate::evaluate::{shown_escrow, shown_kind};
 use ensue_store::cell::Content;
 use ensue_store::compact::RowRef;
 use ensue_store::keyspace::Keyspace;
@@ -51,6 +51,8 @@ fn row_digest(row: RowRef<'_>, kind: Kind, at: LogicalTime) -> u64 {
             Column::Scored(name) => key.word(4).part(name),
             Column::Element(name) => key.word(5).part(name),
             Column::Stream(name) => key.word(6).part(name),
+            // Below, with what was done to it.
+            Column::Escrow(_) => continue,
         };
         let whole = match shown.state.content() {
             Content::Nothing => continue,
@@ -59,6 +61,9 @@ fn row_digest(row: RowRef<'_>, kind: Kind, at: LogicalTime) -> u64 {
             Content::Number(number) => named.part(number.to_string().as_bytes()),
         };
         sum = sum.wrapping_add(whole.finish());
+    }
+    if let Some((name, counter)) = shown_escrow(&row, View::At(at)).filter(|_| kind == Kind::Bounded) {
+        sum = sum.wrapping_add(key.word(8).part(&name).part(&counter.share()).finish());
     }
     sum
 }

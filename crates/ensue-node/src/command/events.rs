@@ -7,8 +7,8 @@ use crate::evaluate::Evaluation;
 use bytes::Bytes;
 use ensue_resp::Request;
 use ensue_resp::request::{
-    Bits, Blocking, Cardinality, End, Fields, GetExpiry, GroupChange, List, SetAlgebra, SetOperation,
-    SetOperator, SortedRange, SortedSet, Stream, WaitingPop, Whole,
+    Bits, Blocking, Bounded, Cardinality, End, Fields, GetExpiry, GroupChange, List, SetAlgebra,
+    SetOperation, SetOperator, SortedRange, SortedSet, Stream, WaitingPop, Whole,
 };
 use ensue_store::keyspace::{Happened, Written};
 use ensue_store::row::Kind;
@@ -68,12 +68,14 @@ pub(crate) fn of_change(change: Happened) -> &'static str {
         Happened::Put(Kind::SortedSet) => "zadd",
         Happened::Put(Kind::List) => "rpush",
         Happened::Put(Kind::Stream) => "xadd",
+        Happened::Put(Kind::Bounded) => "bincrby",
         Happened::Removed(Kind::Text) => "del",
         Happened::Removed(Kind::Hash) => "hdel",
         Happened::Removed(Kind::Set) => "srem",
         Happened::Removed(Kind::SortedSet) => "zrem",
         Happened::Removed(Kind::List) => "lrem",
         Happened::Removed(Kind::Stream) => "xdel",
+        Happened::Removed(Kind::Bounded) => "del",
         Happened::Deadline => "expire",
         Happened::FieldDeadline => "hexpire",
         Happened::Everything => "",
@@ -88,6 +90,7 @@ pub(crate) fn class_of(event: &str) -> char {
         "evicted" => 'e',
         "del" | "expire" | "persist" | "rename_from" | "rename_to" | "copy_to" | "restore" | "move_to" => 'g',
         "set" | "append" | "setrange" | "setbit" | "incrby" | "incrbyfloat" | "pfadd" => '$',
+        "bcreate" | "bincrby" | "bdecrby" => '$',
         "sortstore" | "linsert" | "lset" | "lrem" | "ltrim" | "lpush" | "rpush" | "lpop" | "rpop" => 'l',
         "sadd" | "srem" | "spop" | "sinterstore" | "sunionstore" | "sdiffstore" => 's',
         "hset" | "hdel" | "hincrby" | "hincrbyfloat" | "hexpire" | "hexpired" | "hpersist" => 'h',
@@ -131,12 +134,23 @@ fn event_of(request: &Request, key: &Bytes, is_gone: bool) -> &'static str {
         Streams(stream) => of_streams(stream),
         Request::Blocking(blocking) => of_pops(blocking, key),
         Request::Cardinality(Cardinality::Add { .. } | Cardinality::Merge { .. }) => "pfadd",
+        Request::Bounded(bounded) => of_counters(bounded),
         Request::Whole(Whole::Copy { .. }) => "copy_to",
         Request::Whole(Whole::Restore { .. }) if is_gone => "del",
         Request::Whole(Whole::Restore { .. }) => "restore",
         Request::Whole(Whole::Sort(_)) if is_gone => "del",
         Request::Whole(Whole::Sort(_)) => "sortstore",
         _ => "set",
+    }
+}
+
+/// Rights that move change nothing that anybody reads but `BGET RIGHTS`, and have no event.
+fn of_counters(bounded: &Bounded) -> &'static str {
+    match bounded {
+        Bounded::Create { .. } => "bcreate",
+        Bounded::Change { amount, .. } if *amount < 0 => "bdecrby",
+        Bounded::Change { .. } => "bincrby",
+        Bounded::Get { .. } | Bounded::Move { .. } | Bounded::Balance { .. } => "",
     }
 }
 

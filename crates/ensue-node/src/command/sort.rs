@@ -59,7 +59,7 @@ fn elements(evaluation: &mut Evaluation<'_>, key: &Bytes, kind: Option<Kind>) ->
             let all = evaluation.ordered(key)?;
             scored_names(all.members(0..all.len()))
         }
-        Some(Kind::Text | Kind::Hash | Kind::Stream) => return Err(Halt::WrongType),
+        Some(Kind::Text | Kind::Hash | Kind::Stream | Kind::Bounded) => return Err(Halt::WrongType),
     })
 }
 

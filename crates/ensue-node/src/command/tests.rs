@@ -5,6 +5,7 @@
 
 mod algebra;
 mod bits;
+mod bounded;
 mod convergence;
 mod fields;
 mod geo;
@@ -25,7 +26,7 @@ use crate::evaluate::{Evaluation, Observed, Writer};
 use bytes::Bytes;
 use ensue_resp::{Request, number};
 use ensue_store::cell::Write;
-use ensue_store::keyspace::{Expiry, Keyspace};
+use ensue_store::keyspace::{Expiry, Keyspace, Sites};
 use ensue_store::view::View;
 use ensue_types::{
     DatacenterId, Incarnation, LogicalTime, OperationId, PartitionId, Position, Reply, RowEffect, Source,
@@ -36,6 +37,12 @@ use std::fmt::Write as _;
 
 /// The simulated wall clock begins here.
 const START_MS: u64 = 1_700_000_000_000;
+
+/// Three datacenters, of which this is one.
+fn sites(id: u8) -> Sites {
+    let names = ["dc1", "dc2", "dc3"].map(str::to_owned);
+    Sites { own: DatacenterId(id), names: names.into() }
+}
 
 /// One write, as it travels between datacenters.
 #[derive(Clone, Debug)]
@@ -67,7 +74,7 @@ impl Datacenter {
         Datacenter {
             id: DatacenterId(id),
             clock: LogicalTime::from_ms(START_MS),
-            keyspace: Keyspace::new(false),
+            keyspace: Keyspace::new(false).with_sites(sites(id)),
             log: Vec::new(),
             hidden: BTreeSet::new(),
             applied: BTreeSet::new(),
@@ -79,7 +86,7 @@ impl Datacenter {
 
     /// A datacenter whose keyspace keeps versions.
     fn with_versions(id: u8) -> Datacenter {
-        Datacenter { keyspace: Keyspace::new(true), ..Datacenter::new(id) }
+        Datacenter { keyspace: Keyspace::new(true).with_sites(sites(id)), ..Datacenter::new(id) }
     }
 
     fn advance(&mut self, ms: u64) {

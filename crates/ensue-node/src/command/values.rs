@@ -76,6 +76,7 @@ fn read(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Option<Value>, H
             Value::List(elements.into_iter().map(|element| element.value).collect())
         }
         Kind::Stream => return Err(Halt::Error(STREAMS)),
+        Kind::Bounded => return Err(Halt::Error(BOUNDED)),
     }))
 }
 
@@ -212,6 +213,7 @@ pub(super) fn encoding(
     // What has too many elements for the other encodings need not be looked at.
     let elements_max = match kind {
         Kind::Stream => return Ok("stream"),
+        Kind::Bounded => return Ok("int"),
         Kind::Text => usize::MAX,
         Kind::List => LIST_BYTES_MAX / LISTED_BYTES,
         Kind::Set => INTEGERS_MAX,
@@ -278,6 +280,10 @@ const LISTED_MAX: usize = 128;
 const LISTED_BYTES_MAX: usize = 64;
 
 const STREAMS: Reply = Reply::error("ERR a stream is no value of its own here: it is read entry by entry");
+const BOUNDED: Reply = Reply::error(
+    "ERR a bounded counter is not copied, dumped or renamed: rights to change it are in every datacenter; BCREATE makes \
+     another one",
+);
 const BUSY_KEY: Reply = Reply::error("BUSYKEY Target key name already exists.");
 const NO_FREQUENCY: Reply = Reply::error(
     "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching \

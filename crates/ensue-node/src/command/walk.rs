@@ -129,7 +129,7 @@ pub(super) fn scan_columns(
                 let score = content.score().map(|score| number::f64_bytes(score.value()));
                 shown.push(Reply::Bulk(score.unwrap_or_default()));
             }
-            Kind::Text | Kind::Set | Kind::List | Kind::Stream => {}
+            Kind::Text | Kind::Set | Kind::List | Kind::Stream | Kind::Bounded => {}
         }
     }
     Ok(page(next.map_or(0, |slot| slot as u64), shown))

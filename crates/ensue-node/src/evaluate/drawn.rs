@@ -58,7 +58,7 @@ impl Evaluation<'_> {
                 continue;
             }
             let Some((column, cell)) = whole.cells_from(place, 1).0.next() else { continue };
-            if column.is_deadline() {
+            if column.is_beneath() {
                 continue;
             }
             let content = cell.at(self.view).ok_or(Gone)?.state.content();

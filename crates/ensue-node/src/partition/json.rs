@@ -26,6 +26,7 @@ pub(super) fn column(column: &Column) -> String {
         Column::Member(member) | Column::Scored(member) => format!(",\"member\":{}", text(member)),
         Column::Element(name) => format!(",\"element\":{}", text(name)),
         Column::Stream(name) => format!(",\"part\":{}", text(name)),
+        Column::Escrow(name) => format!(",\"counter\":{}", text(name)),
     }
 }
 

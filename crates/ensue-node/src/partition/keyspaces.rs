@@ -32,7 +32,7 @@ use called::ScriptCalls;
 use conflicts::ConflictLog;
 use contexts::Contexts;
 use ensue_script::Scripts;
-use ensue_store::keyspace::{Keyspace, Written};
+use ensue_store::keyspace::{Keyspace, Sites, Written};
 use ensue_types::{KeyspaceId, LogicalTime, PartitionId, Stamp, limits};
 use paused::{BUSY_AFTER_MS, PausedScript};
 use snapshot::ReadCounts;
@@ -100,9 +100,12 @@ impl Keyspaces {
         config: &NodeConfig,
         protocols: &Protocols,
     ) -> Keyspaces {
+        let names = config.topology.datacenters.iter().map(|datacenter| datacenter.name.clone()).collect();
+        let sites = Sites { own: config.topology.datacenter, names };
         let keyspaces = (0..usize::from(limits::KEYSPACES)).map(|number| {
             let needs = protocols.get(number).map(|protocol| protocol.needs()).unwrap_or_default();
             let keyspace = Keyspace::new(needs.versions).with_columns_max(config.tuning.row_columns_max);
+            let keyspace = keyspace.with_sites(sites.clone());
             let table = HandlerTable::of_keyspace(KeyspaceId(number as u8), &config.handlers);
             if needs.siblings { keyspace.with_siblings(Arc::new(table)) } else { keyspace }
         });

@@ -1,9 +1,12 @@
-//! What is removed when nobody can need it any more, the metrics of a partition, and the checks of its invariants.
+//! What is removed when nobody can need it any more, rights that are moved to other datacenters,
+//! the metrics of a partition, and the checks of its invariants.
 
+pub(in crate::partition) mod balance;
 pub(in crate::partition) mod collect;
 pub(in crate::partition) mod invariants;
 pub(in crate::partition) mod metrics;
 
+use balance::Balancer;
 use collect::Collector;
 use invariants::{Checks, Parts};
 
@@ -11,13 +14,14 @@ use invariants::{Checks, Parts};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Maintenance {
     collector: Collector,
+    balancer: Balancer,
     checks: Checks,
 }
 
 impl Maintenance {
     /// Checks what always holds, if it is the turn for that.
     pub(in crate::partition) fn on_turn_end(&mut self, parts: &Parts<'_>) {
-        let Maintenance { collector, checks } = self;
+        let Maintenance { collector, checks, .. } = self;
         checks.on_turn_end(|| parts.check(collector));
     }
 

@@ -28,6 +28,7 @@ mod parts;
 mod pops;
 mod previous;
 mod replicas;
+mod rights;
 mod room;
 mod scripts;
 mod snapshot_reads;

@@ -6,6 +6,7 @@
 
 mod algebra;
 mod bits;
+mod bounded;
 mod geo;
 mod hashes;
 mod lists;
@@ -24,6 +25,7 @@ pub static TABLE: [CommandSpec; ROWS] = {
     let mut count = place(&mut all, 0, &OTHERS);
     count = place(&mut all, count, &algebra::ROWS);
     count = place(&mut all, count, &bits::ROWS);
+    count = place(&mut all, count, &bounded::ROWS);
     count = place(&mut all, count, &geo::ROWS);
     count = place(&mut all, count, &hashes::ROWS);
     count = place(&mut all, count, &lists::ROWS);
@@ -38,6 +40,7 @@ pub static TABLE: [CommandSpec; ROWS] = {
 const ROWS: usize = OTHERS.len()
     + algebra::ROWS.len()
     + bits::ROWS.len()
+    + bounded::ROWS.len()
     + geo::ROWS.len()
     + hashes::ROWS.len()
     + lists::ROWS.len()

@@ -57,6 +57,7 @@ fn words_of(name: &str) -> Option<&'static str> {
         "geosearchstore" => "7 7 FROMMEMBER 7 BYRADIUS 7 KM",
         "xtrim" => "7 MAXLEN 7",
         "xread" => "STREAMS 7 7",
+        "bcreate" => "7 7 MIN 7",
         "xreadgroup" => "GROUP 7 7 STREAMS 7 >",
         "xgroup" => "DESTROY 7 7",
         "xinfo" => "GROUPS 7",

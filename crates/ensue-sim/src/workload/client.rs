@@ -1,6 +1,7 @@
 //! One client: a connection, a session of the history, and what it waits for.
 
 use super::command::Command;
+use super::escrows;
 use super::model::Model;
 use super::streams;
 use crate::oracle::history::{OperationIndex, SessionIndex};
@@ -134,7 +135,9 @@ impl Request {
 
     /// The answers to the commands themselves: the content of `EXEC`'s for a transaction.
     pub fn results(&self) -> Result<Vec<Answer>, Answer> {
-        let fails = |answer: &&Answer| answer.error().is_some_and(|words| !streams::is_answer(words));
+        let fails = |answer: &&Answer| {
+            answer.error().is_some_and(|words| !streams::is_answer(words) && !escrows::is_answer(words))
+        };
         if let Some(error) = self.answers.iter().find(fails) {
             return Err(error.clone());
         }

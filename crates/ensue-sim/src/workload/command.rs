@@ -54,6 +54,8 @@ pub enum Expect {
     Folded(&'static str),
     /// The values of a key that stand beside each other.
     Beside,
+    /// A number that is not below zero, or nothing, or a refusal.
+    Bounded,
     /// Exactly this.
     Exactly(Answer),
     /// This value as long as the deadline has surely not come; nil once it surely has.
@@ -106,6 +108,7 @@ impl Command {
             Expect::Folded(key) => finding.folded.push(folded::read(key, answer).ok_or_else(wrong)?),
             Expect::Ok if *answer == Answer::Status("OK".to_owned()) => {}
             Expect::Integer if matches!(answer, Answer::Integer(_)) => {}
+            Expect::Bounded => self.is_within_bounds(answer)?,
             Expect::Value(location) | Expect::Taken(location) => {
                 finding.reads.push((*location, value(answer).ok_or_else(wrong)?));
                 let takes_nothing = matches!(self.expect, Expect::Taken(_)) && *answer == Answer::Nil;
@@ -159,6 +162,15 @@ impl Command {
             Expect::Ok | Expect::Integer | Expect::Stopped => return Err(wrong()),
         }
         Ok(finding)
+    }
+
+    /// A bounded counter is not below zero.
+    fn is_within_bounds(&self, answer: &Answer) -> Result<(), Violation> {
+        if matches!(answer, Answer::Integer(0..) | Answer::Nil | Answer::Error(_)) {
+            return Ok(());
+        }
+        let words = format!("a bound is passed: {} answered {answer}", self.text());
+        Err(Violation::new(property::COUNTER, words))
     }
 
     /// A value with a deadline is there until one time, and gone after the other.

@@ -37,6 +37,8 @@ pub struct Keys {
     /// Members ever added to each set, in the order of invocation.
     pub members: BTreeMap<String, Vec<(String, Location, OperationIndex)>>,
     pub totals: BTreeMap<String, Total>,
+    /// How many bounded counters were made, or may have been.
+    pub escrows: usize,
     /// Keys that somebody saw gone after their deadline, and where: no time comes back in which they were there.
     pub gone: Vec<(DatacenterId, String)>,
     /// Every acknowledged addition to them.
@@ -63,6 +65,7 @@ impl Keys {
             sums: BTreeMap::new(),
             members: BTreeMap::new(),
             totals: BTreeMap::new(),
+            escrows: 0,
             gone: Vec::new(),
             added: Vec::new(),
             expiring: Vec::new(),

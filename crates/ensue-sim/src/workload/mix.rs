@@ -58,10 +58,12 @@ pub enum Kind {
     FoldSet,
     FoldRead,
     FoldDelete,
+    EscrowChange,
+    EscrowRead,
 }
 
 /// Every kind with its usual weight.
-pub const KINDS: [(Kind, u64); 40] = [
+pub const KINDS: [(Kind, u64); 42] = [
     (Kind::Get, 16),
     (Kind::GetSeveral, 12),
     (Kind::Set, 14),
@@ -102,6 +104,8 @@ pub const KINDS: [(Kind, u64); 40] = [
     (Kind::Wait, 3),
     (Kind::EntryAdd, 5),
     (Kind::EntriesRead, 4),
+    (Kind::EscrowChange, 6),
+    (Kind::EscrowRead, 2),
 ];
 
 /// The kinds that touch keys with handlers of conflicts, of protocols that have them.
@@ -214,6 +218,7 @@ impl Drawer<'_> {
             Kind::Script => self.script(&mut draft),
             Kind::Watched => self.watched(&mut draft),
             Kind::FoldSet | Kind::FoldRead | Kind::FoldDelete => self.fold(&mut draft, kind),
+            Kind::EscrowChange | Kind::EscrowRead => self.escrow(&mut draft, kind),
         }
         self.leave_out_refused(&mut draft);
         if draft.commands.is_empty() {
@@ -559,6 +564,9 @@ impl Drawer<'_> {
         }
         if self.random.chance(300) {
             return self.any_entries(draft);
+        }
+        if self.random.chance(200) {
+            return self.any_escrows(draft);
         }
         let key = format!("m{}", self.random.index(2));
         let number = self.random.below(100);

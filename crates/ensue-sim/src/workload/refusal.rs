@@ -40,6 +40,8 @@ impl Refusal {
         match promises.availability {
             Availability::Blocks if text.starts_with("BLOCKED ") => Some(Refusal::Blocked),
             Availability::FallsBack if text.starts_with("FALLBACK ") => Some(Refusal::FellBack),
+            // Of a bounded counter, of which the session does not see all.
+            Availability::FallsBack if text.starts_with("BLOCKED ") => Some(Refusal::Blocked),
             _ if text.starts_with("DISCARDED ") => Some(Refusal::Parted),
             _ => None,
         }

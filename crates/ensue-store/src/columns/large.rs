@@ -50,7 +50,7 @@ pub(crate) struct Large {
     /// The slot that was found last: what is asked of a column is mostly asked for of the one that was asked before.
     latest: Hint,
     /// Columns of each kind, live and dead.
-    present: [u32; 6],
+    present: [u32; Kind::COUNT],
     /// Bytes of their names.
     names: usize,
     summary: Vec<Source>,

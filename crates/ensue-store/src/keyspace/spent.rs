@@ -102,6 +102,7 @@ impl Keyspace {
     pub(super) fn note_change(&mut self, slot: u32, column: &Column, changed: Changed) {
         let Changed { outcome, before, after, .. } = changed;
         let is_new = outcome == Outcome::Won || !before.is_there;
+        self.note_escrow(slot, column);
         if is_new {
             self.note_deadline(slot, column);
         }

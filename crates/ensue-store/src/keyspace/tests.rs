@@ -661,3 +661,24 @@ fn what_a_collected_tombstone_depended_on_is_no_longer_counted() {
     assert_eq!((keyspace.dependency_bytes(), keyspace.bytes()), (0, 0));
     keyspace.check_invariants();
 }
+
+#[test]
+fn rows_with_counters_are_noted_and_found_again_after_a_restart() {
+    let mut keyspace = Keyspace::new(true);
+    let put = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None };
+    for (key, column) in [("a", Column::Escrow(Bytes::from_static(b"counter"))), ("b", Column::Text)] {
+        let key = Bytes::from_static(key.as_bytes());
+        let write = Write { dependencies: keyspace.carried(&Causes::Nothing), ..write_of(0, 1) };
+        keyspace.apply(&RowEffect { key, column, effect: put.clone() }, None, &write);
+    }
+    let (none, key) = (Bytes::new(), Bytes::from_static(b"a"));
+    for keyspace in [&mut restarted(&keyspace), &mut keyspace] {
+        assert_eq!(keyspace.take_escrows(0, &none, 9), [key.clone()].into());
+        assert_eq!(keyspace.take_escrows(9, &key, 9), [key.clone()].into(), "it has changed");
+        assert!(keyspace.take_escrows(9, &key, 9).is_empty());
+        assert_eq!(keyspace.escrow_after(&none, 1), key);
+        assert_eq!(keyspace.escrow_after(&none, 2), none);
+        keyspace.forget_escrow(&key);
+        assert!(keyspace.take_escrows(9, &none, 9).is_empty());
+    }
+}

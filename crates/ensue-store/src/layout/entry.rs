@@ -30,7 +30,7 @@
 //!     +-----------------------------------------------------------------------+
 //!
 //!  column: 0 text, 1 deadline, 2 field, 3 member, 4 scored member, 5 element,
-//!      6 part of a stream, 7 a field's deadline (`FieldDeadline`)
+//!      6 part of a stream, 7 a field's deadline (`FieldDeadline`), 8 a bounded counter or a share of it (`escrow`)
 //!  effect: 0 put, 1 delete, 2 add, 3 remove, 4 put over others
 //!
 //!  replaced, flag 1: 0 nothing | 1 nothing, stamp of what is forgotten | 2 operation
@@ -254,6 +254,7 @@ fn column_name(column: &Column) -> (u8, &[u8]) {
         Column::Element(name) => (5, name),
         Column::Stream(name) => (6, name),
         Column::FieldDeadline(name) => (7, name),
+        Column::Escrow(name) => (8, name),
     }
 }
 
@@ -398,6 +399,7 @@ fn read_effect(reader: &mut Reader) -> Result<RowEffect, LayoutError> {
         5 => Column::Element(name),
         6 => Column::Stream(name),
         7 => Column::FieldDeadline(name),
+        8 => Column::Escrow(name),
         _ => return unknown("column kind", u64::from(column)),
     };
     let effect = match effect {

@@ -6,6 +6,7 @@ use crate::log::Lsn;
 use crate::memory_disk::Random;
 use crate::record::Record;
 use bytes::Bytes;
+use ensue_types::escrow::{counter_name, share_name};
 use ensue_types::*;
 
 fn stamp(n: u64) -> Stamp {
@@ -276,6 +277,28 @@ fn deadlines_of_fields_come_back() {
     let bytes = encode_entry(&entry);
     assert_eq!(decode_entry(&bytes), Ok(entry));
     assert_eq!(format!("{:08x}", crc32fast::hash(&bytes)), "52360681");
+}
+
+/// Since format 11 of a directory.
+#[test]
+fn bounded_counters_come_back() {
+    let mut counter =
+        Escrow::new(Terms { maker: DatacenterId(1), initial: -7, lower: Some(-9), upper: None });
+    counter.change(DatacenterId(1), 300).expect("no bound above");
+    let name = counter_name(entries()[0].stamp);
+    let share = Column::Escrow(share_name(&name, DatacenterId(1)));
+    let columns = [(Column::Escrow(name), counter.terms.to_bytes()), (share, counter.share())];
+    let put = |(column, value)| RowEffect {
+        key: Bytes::from_static(b"key"),
+        column,
+        effect: Effect::Put { value, seen: vec![], over: None },
+    };
+    let effects = columns.map(put).into();
+    let change = Change::Effects { keyspace: KeyspaceId(3), transaction: None, effects };
+    let entry = Entry { change, ..entries()[0].clone() };
+    let bytes = encode_entry(&entry);
+    assert_eq!(decode_entry(&bytes), Ok(entry));
+    assert_eq!(format!("{:08x}", crc32fast::hash(&bytes)), "b3be45a7");
 }
 
 /// Changing one of these means a new format number, and a reader for the old one.

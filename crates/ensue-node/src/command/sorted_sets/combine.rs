@@ -54,7 +54,9 @@ fn members(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Members, Halt
     let kind = match evaluation.kind(key)? {
         None => return Ok(Members::new()),
         Some(kind @ (Kind::Set | Kind::SortedSet)) => kind,
-        Some(Kind::Text | Kind::Hash | Kind::List | Kind::Stream) => return Err(Halt::WrongType),
+        Some(Kind::Text | Kind::Hash | Kind::List | Kind::Stream | Kind::Bounded) => {
+            return Err(Halt::WrongType);
+        }
     };
     let columns = evaluation.columns(key, kind)?.into_iter();
     Ok(columns

@@ -36,7 +36,7 @@ pub(super) fn command() -> impl Strategy<Value = String> {
     let value = prop::sample::select(vec!["1", "7", "-3", "x", "2.5", "007", "1e3", "9223372036854775807"]);
     let name = prop::sample::select(vec!["f", "g", "h"]);
     let amount = -5_i64..6;
-    (key(), value, name, amount, 0_usize..66).prop_map(|(key, value, name, amount, which)| match which {
+    (key(), value, name, amount, 0_usize..72).prop_map(|(key, value, name, amount, which)| match which {
         0 | 1 => format!("SET {key} {value}"),
         2 => format!("SET {key} {value} EX {}", amount.unsigned_abs() + 1),
         3 => format!("SET {key} {value} NX"),
@@ -92,6 +92,10 @@ pub(super) fn command() -> impl Strategy<Value = String> {
         63 => format!("HSETEX {key} EX 4 FIELDS 2 {name} 3e21 f {value}"),
         64 => format!("COPY {key} b REPLACE"),
         65 => format!("HSETNX {key} {name} {value}"),
+        66 | 67 => format!("BCREATE {key} 4 MIN 0"),
+        68 => format!("BINCRBY {key} {amount}"),
+        69 => format!("BDECRBY {key} {}", name.len()),
+        70 => format!("BMOVE {key} dc2 {}", 1 + amount.unsigned_abs()),
         _ => format!("MSET a {value} {key} {amount}"),
     })
 }

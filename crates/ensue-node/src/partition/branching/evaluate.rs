@@ -63,6 +63,9 @@ impl Branching {
         args: &Args,
         request: &Request,
     ) -> Result<Reply, Abort> {
+        if matches!(request, Request::Bounded(_)) {
+            return Ok(NO_COUNTERS);
+        }
         let at = cx.tick();
         let (stamp, operation, adder) = (cx.stamp(at), cx.next_operation(), cx.datacenter);
         let keys = keys_of(args);
@@ -99,3 +102,7 @@ impl Branching {
         Ok(reply)
     }
 }
+
+const NO_COUNTERS: Reply = Reply::error(
+    "ERR bounded counters are refused in a keyspace with branches: each branch would spend the same rights",
+);

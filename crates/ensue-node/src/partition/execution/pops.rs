@@ -131,7 +131,7 @@ impl Executor<'_> {
             Kind::List => Some(Awaited::Elements),
             Kind::SortedSet => Some(Awaited::Members),
             Kind::Stream => Some(Awaited::Entries),
-            Kind::Text | Kind::Hash | Kind::Set => None,
+            Kind::Text | Kind::Hash | Kind::Set | Kind::Bounded => None,
         }
     }
 

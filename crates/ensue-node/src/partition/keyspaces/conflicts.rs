@@ -201,7 +201,8 @@ impl Keyspaces {
     /// The handler of a place; where no values are kept beside each other, and for deadlines, the last writer's stays.
     fn handler_of(&self, keyspace: KeyspaceId, key: &[u8], column: &Column) -> &str {
         let rows = &self.keyspaces[usize::from(keyspace.0)];
-        rows.handler(key).filter(|_| !column.is_deadline()).map_or("newest", |fold| fold.name())
+        let is_folded = !column.is_deadline() && !matches!(column, Column::Escrow(_));
+        rows.handler(key).filter(|_| is_folded).map_or("newest", |fold| fold.name())
     }
 }
 

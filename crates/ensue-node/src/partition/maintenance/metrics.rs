@@ -39,6 +39,13 @@ impl Metrics<'_> {
         }
     }
 
+    /// What the partition has done by itself.
+    fn add_done(&self, add: &mut impl FnMut(&str, u64)) {
+        add("expired_keys", self.maintenance.collector.expired);
+        add("expired_subkeys", self.maintenance.collector.expired_fields);
+        add("rights_given", self.maintenance.balancer.given);
+    }
+
     /// The metrics, by name.
     pub(in crate::partition) fn all(&mut self, is_serving: bool) -> Vec<(String, i64)> {
         let mut metrics: Vec<(String, i64)> = Vec::new();
@@ -58,8 +65,7 @@ impl Metrics<'_> {
         let (reads, stale_reads) = self.keyspaces.counts.get();
         add("reads", reads);
         add("stale_reads", stale_reads);
-        add("expired_keys", self.maintenance.collector.expired);
-        add("expired_subkeys", self.maintenance.collector.expired_fields);
+        self.add_done(&mut add);
         self.keyspaces.add_counts(&mut add);
         let (waited, waited_us, abandoned) = self.reads.blocked.counts();
         add("reads_waited", waited);

@@ -157,3 +157,15 @@ fn what_came_late_is_asked_for_once_until_an_answer_is_overdue() {
     wait(world, world.partition.cx.config.tuning.request_timeout_ms);
     assert_eq!(questions(world), 1, "the answer is overdue");
 }
+
+/// Each branch would have all rights, and two that are merged would have spent them twice.
+#[test]
+fn bounded_counters_are_refused() {
+    let mut sessions = Sessions::new();
+    for line in ["BCREATE a 5 MIN 0", "BDECRBY a 1", "BGET a", "BMOVE a dc2 1"] {
+        let answer = sessions.ask(ALICE, line);
+        let Reply::Error(words) = &answer else { panic!("{line}: {answer:?}") };
+        assert!(words.starts_with("ERR bounded counters are refused in a keyspace with branches"), "{words}");
+    }
+    assert_eq!(sessions.ask(ALICE, "EXISTS a"), Reply::Integer(0));
+}

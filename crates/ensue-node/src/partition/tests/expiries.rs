@@ -5,7 +5,7 @@ use crate::{AppendFsync, Input, NodeConfig, Trace};
 use ensue_types::{Column, CoreId, DatacenterId, Position, SessionId};
 
 /// A partition that waits for no other datacenter: the only one is dead.
-fn alone(before: impl Fn(&mut World)) -> World {
+pub(super) fn alone(before: impl Fn(&mut World)) -> World {
     alone_with(config(AppendFsync::Always), before)
 }
 
@@ -25,7 +25,7 @@ fn alone_with(mut config: NodeConfig, before: impl Fn(&mut World)) -> World {
 }
 
 /// Time passes, timer by timer.
-fn pass_ms(world: &mut World, ms: u64) {
+pub(super) fn pass_ms(world: &mut World, ms: u64) {
     const STEP_MS: u64 = 100;
     for _ in 0..ms / STEP_MS {
         world.now.monotonic_us += 1_000 * STEP_MS;

@@ -130,6 +130,8 @@ impl Row {
             "set" => (b"sadd", set),
             "zset" => (b"zadd", score_first(scored)),
             "list" => (b"rpush", list),
+            // It has no dump either, and the error says why.
+            "bcounter" => return Err(dump),
             _ => return Err(Reply::error("ERR RENAME does not know this type of value")),
         };
         let deadline_ms = match deadline {

@@ -174,7 +174,8 @@ fn a_client_of_resp2_has_another_one_told() {
     read(&mut world, &key);
     changed(&mut world, Some(&key), None);
     assert_eq!(told(&mut world), "", "it has subscribed to nothing, and would take it for an answer");
-    let (channel, version) = (Bytes::from_static(b"__redis__:invalidate"), ProtocolVersion::Resp2);
+    let (channel, version) =
+        (Bytes::from_static(b"__redis__:invalidate"), ensue_resp::ProtocolVersion::Resp2);
     world.sessions.core.channels.subscribe(OTHER, version, ensue_wire::ChannelKind::Channel, &channel);
     read(&mut world, &key);
     changed(&mut world, Some(&key), None);

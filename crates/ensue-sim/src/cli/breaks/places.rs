@@ -90,6 +90,12 @@ const ROWS: &[Row] = &[
             Rule::EndOnlyTheEarlier,
         ],
     },
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS,
+        protocols: &["eiger", "eventual", "cure"],
+        rules: &[Rule::RightsAreChecked, Rule::RightsCountOnce],
+    },
     // Dependency lists.
     Row { worlds: Worlds::Drawn, seeds: SEEDS, protocols: &["log"], rules: &[Rule::OneStreamADatacenter] },
     Row {

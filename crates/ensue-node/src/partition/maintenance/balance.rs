@@ -1,0 +1,91 @@
+//! Rights to change bounded counters, given to datacenters that have few of them.
+//!
+//! The owner of a row looks at it some time after it has changed, whoever changed it, and gives of the rights of its
+//! datacenter by a write as any other. It asks nobody: what each datacenter has spent and was given stands in the
+//! row. It does not know how many rights others need; who has spent its share is given some before it is refused, if
+//! the others hear of it in time. Other rows are looked at in turns, so that nothing that could be done is forgotten. A
+//! datacenter that was declared dead is given nothing.
+
+use super::Maintenance;
+use crate::command;
+use crate::evaluate::Evaluation;
+use crate::homes::home_of;
+use crate::partition::cx::Cx;
+use crate::partition::keyspaces::Keyspaces;
+use crate::partition::others::Others;
+use bytes::Bytes;
+use ensue_protocol::Choice;
+use ensue_resp::Request;
+use ensue_resp::request::Bounded;
+use ensue_store::cell::Write;
+use ensue_store::view::View;
+use ensue_types::{Context, DatacenterId, KeyspaceId, Reply, limits};
+
+/// This often within an interval of collection.
+const TURNS: u64 = 10;
+/// Rows that are looked at in one go: those that have changed, and others.
+const CHANGED_AT_ONCE: usize = 1_000;
+const OTHERS_AT_ONCE: usize = 50;
+
+/// Which rows come next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Balancer {
+    next_us: u64,
+    /// The row of each keyspace behind which the walk over all of them goes on.
+    after: Vec<Bytes>,
+    /// How often rights were given, or what was left of a counter was removed.
+    pub(in crate::partition::maintenance) given: u64,
+}
+
+impl Maintenance {
+    /// Looks at rows with counters, at its interval.
+    pub(crate) fn balance(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
+        if cx.now.monotonic_us < self.balancer.next_us {
+            return;
+        }
+        self.balancer.next_us = cx.now.monotonic_us + 1_000 * cx.config.tuning.collect_interval_ms / TURNS;
+        self.balancer.after.resize(usize::from(limits::KEYSPACES), Bytes::new());
+        for number in 0..limits::KEYSPACES {
+            let keyspace = KeyspaceId(number);
+            let after = &mut self.balancer.after[usize::from(number)];
+            let rows = keyspaces.keyspace(keyspace);
+            let keys = rows.take_escrows(CHANGED_AT_ONCE, after, OTHERS_AT_ONCE);
+            *after = rows.escrow_after(after, OTHERS_AT_ONCE);
+            for key in keys {
+                let busy = !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &key);
+                if busy || others.is_catching_up() || keyspaces.write_refusal(cx, others, false).is_some() {
+                    keyspaces.keyspace(keyspace).keep_escrow(key);
+                    continue;
+                }
+                self.give_rights(cx, others, keyspaces, keyspace, key);
+            }
+        }
+    }
+
+    fn give_rights(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        keyspaces: &mut Keyspaces,
+        keyspace: KeyspaceId,
+        key: Bytes,
+    ) {
+        let is_alive = |datacenter: &DatacenterId| !others.failover.failed.contains(*datacenter);
+        let alive = others.replication.datacenters().filter(is_alive).collect();
+        let home = home_of(&cx.config.homes, keyspace, &key);
+        let at = cx.tick();
+        let (stamp, operation) = (cx.stamp(at), cx.next_operation());
+        let write = Write { stamp, at, operation, dependencies: None };
+        let mut writer = cx.writer(keyspace, write, &Choice::Newest);
+        let mut evaluation = Evaluation::writing(keyspaces.keyspace(keyspace), &mut writer, View::Newest);
+        let request = Request::Bounded(Bounded::Balance { key: key.clone(), others: alive, home });
+        let answer = command::run(&request, &mut evaluation);
+        let observed = evaluation.observed;
+        let changes = writer.changes;
+        self.balancer.given += u64::from(!changes.effects.is_empty());
+        if changes.effects.is_empty() && answer == Ok(Reply::Integer(0)) {
+            keyspaces.keyspace(keyspace).forget_escrow(&key);
+        }
+        keyspaces.log_write(cx, others, &mut Context::default(), keyspace, stamp, (changes, observed));
+    }
+}

@@ -1,0 +1,47 @@
+//! Rights to change bounded counters: to whom a datacenter gives some by itself, and to whom it does not.
+
+use super::expiries::{alone, pass_ms};
+use super::{World, config};
+use crate::AppendFsync;
+use ensue_types::SessionId;
+
+const CLIENT: SessionId = SessionId(7);
+
+/// What the own datacenter may take from the counter.
+fn down(world: &mut World) -> String {
+    let answer = world.words(CLIENT, "BGET stock RIGHTS");
+    let (_, from) = answer.split_once("down|").expect("an answer with rights");
+    from.split('|').next().unwrap_or_default().to_owned()
+}
+
+fn stocked(mut world: World) -> World {
+    world.connect(CLIENT);
+    world.replies.clear();
+    assert_eq!(world.words(CLIENT, "BCREATE stock 10 MIN 0"), ":1|");
+    assert_eq!(down(&mut world), ":10");
+    world
+}
+
+#[test]
+fn who_has_few_is_given_some_in_time_and_nobody_who_is_dead() {
+    let mut world = World::with(config(AppendFsync::Always));
+    world.calm_down();
+    let mut world = stocked(world);
+    pass_ms(&mut world, 1_000);
+    assert_eq!(down(&mut world), ":5", "half of the difference");
+    pass_ms(&mut world, 5_000);
+    assert_eq!(down(&mut world), ":5", "once");
+    // Five are left, of which the other one has been given no part.
+    assert_eq!(world.words(CLIENT, "BDECRBY stock 5"), ":5|");
+    assert!(
+        world.words(CLIENT, "BDECRBY stock 1").starts_with("-SPENT 0 rights"),
+        "the others are given away"
+    );
+    assert_eq!(world.words(CLIENT, "BINCRBY stock 20"), ":25|");
+    pass_ms(&mut world, 1_000);
+    assert_eq!(down(&mut world), ":13");
+
+    let mut world = stocked(alone(|_| ()));
+    pass_ms(&mut world, 5_000);
+    assert_eq!(down(&mut world), ":10", "the other datacenter is dead");
+}
