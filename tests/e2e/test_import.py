@@ -287,6 +287,54 @@ def test_an_append_only_file(target, start_redis):
     assert "the last command, which is cut off" in said
 
 
+def append_only(path, *commands):
+    """A file of these commands, each a line."""
+    words = [line.split() for line in commands]
+    text = "".join(f"*{len(line)}\r\n" + "".join(f"${len(word)}\r\n{word}\r\n" for word in line) for line in words)
+    path.write_text(text)
+    return path
+
+
+def test_a_flush_empties_what_was_there_before_it_and_nothing_behind_it(target, start_redis, tmp_path):
+    server = start_redis("--appendonly", "yes")
+    for database in range(2):
+        with server.client(database) as client:
+            client.set("of the snapshot", database)
+    with server.client() as client:
+        client.bgrewriteaof()
+        wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"], 20, "it is rewritten")
+        client.flushall()
+        client.set("behind", 1)
+    imported(target, "--aof", server.directory / "appendonlydir")
+    found = of_target(target)
+    assert (list(found[0]), list(found[1])) == ([b"behind"], [])
+    file = append_only(tmp_path / "flush.aof", "SELECT 0", "MULTI", "SET a 1", "FLUSHALL", "SET b 2", "EXEC")
+    imported(target, "--aof", file)
+    assert list(of_target(target)[0]) == [b"b"]
+
+
+def test_a_target_that_takes_nothing_now_is_waited_for(target, tmp_path):
+    commands = [f"INCR n{number % 7}" for number in range(2_500)]
+    file = append_only(tmp_path / "counters.aof", "SELECT 0", *commands)
+    with target.client(1) as client:
+        client.config_set("min-replicas-to-write", 1)
+        healed = threading.Timer(2, client.config_set, ("min-replicas-to-write", 0))
+        healed.start()
+        imported(target, "--aof", file)
+        healed.join()
+        assert sum(int(client.get(f"n{number}")) for number in range(7)) == 2_500
+
+
+def test_a_snapshot_that_is_cut_is_damage_in_an_append_only_file_too(target, start_redis, tmp_path):
+    server = start_redis()
+    fill(server)
+    whole = server.saved().read_bytes()
+    file = tmp_path / "cut.aof"
+    file.write_bytes(whole[: len(whole) // 2])
+    done = ensue("import", "--aof", file, "--to", f"127.0.0.1:{target.port}")
+    assert done.returncode == FAILED and "cut.aof" in done.stderr, done.stdout + done.stderr
+
+
 def test_an_export_is_loaded_by_redis(target, start_redis, tmp_path):
     server = start_redis()
     fill(server)
