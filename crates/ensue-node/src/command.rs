@@ -221,7 +221,7 @@ fn name_of(column: Column) -> Bytes {
     match column {
         Column::Field(name) | Column::Member(name) | Column::Scored(name) => name,
         Column::Element(name) | Column::Stream(name) | Column::FieldDeadline(name) => name,
-        Column::Text | Column::Deadline => Bytes::new(),
+        Column::Text | Column::Deadline | Column::Row => Bytes::new(),
     }
 }
 

@@ -226,6 +226,11 @@ impl<'a> Settled<'a> {
         self.added.is_some()
     }
 
+    /// The stamp of its value.
+    pub(crate) fn put(&self) -> Option<Stamp> {
+        self.value.map(|value| value.stamp)
+    }
+
     /// Whether a view shows it; the state of an earlier time is gone.
     pub fn at(&self, view: View<'_>) -> Result<(), Gone> {
         match view {
@@ -238,6 +243,11 @@ impl<'a> Settled<'a> {
         let value = self.value.map_or(LogicalTime::ZERO, |value| value.stamp.time);
         value.max(self.added.map_or(LogicalTime::ZERO, |added| added.stamp.time))
     }
+}
+
+/// Whether additions stand in the bytes of a column.
+pub(crate) fn adds(column: &[u8]) -> bool {
+    column.first().is_some_and(|flags| flags & HAS_ADDITIONS != 0)
 }
 
 /// Whether a later write of the same datacenter is known.
@@ -401,7 +411,7 @@ pub(crate) fn parts_of(column: &Column) -> Option<(u8, &[u8])> {
         Column::Element(name) => (4, name),
         Column::Stream(name) => (5, name),
         Column::FieldDeadline(name) => (FIELD_DEADLINE, name),
-        Column::Deadline => return None,
+        Column::Deadline | Column::Row => return None,
     })
 }
 

@@ -26,6 +26,9 @@ pub enum Column {
     Element(Bytes),
     /// A part of a stream, by its name (`stream`); its entries stand in the order of their ids.
     Stream(Bytes),
+    /// All columns of the row but its deadline, those that come later among them. It has no value: removals alone are
+    /// written to it, and what they had observed is observed of each column.
+    Row,
 }
 
 impl Column {
@@ -46,6 +49,7 @@ impl Column {
             Column::Scored(name) => Column::Scored(copy(name)),
             Column::Element(name) => Column::Element(copy(name)),
             Column::Stream(name) => Column::Stream(copy(name)),
+            Column::Row => Column::Row,
         }
     }
 }

@@ -56,7 +56,9 @@ fn the_tail_is_complete_after_the_same_boot_a_clean_stop_or_always() {
 #[test]
 fn encoding_has_not_changed() {
     let mut superblock = options(1).expected;
-    for (format, golden) in [(7, "8024c937"), (8, "35eec1f4"), (9, "29c959e1"), (FORMAT, "0da1f1de")] {
+    for (format, golden) in
+        [(7, "8024c937"), (8, "35eec1f4"), (9, "29c959e1"), (10, "0da1f1de"), (FORMAT, "118669cb")]
+    {
         superblock.format = format;
         let bytes = superblock.encode();
         assert_eq!(format!("{:08x}", crc32fast::hash(&bytes[..88])), golden);
