@@ -224,7 +224,7 @@ fn name_of(column: Column) -> Bytes {
         Column::Field(name) | Column::Member(name) | Column::Scored(name) => name,
         Column::Element(name) | Column::Stream(name) | Column::FieldDeadline(name) => name,
         Column::Escrow(name) => name,
-        Column::Text | Column::Deadline => Bytes::new(),
+        Column::Text | Column::Deadline | Column::Row => Bytes::new(),
     }
 }
 

@@ -14,6 +14,7 @@ mod observed;
 mod order;
 mod parts;
 mod removable;
+mod removal;
 mod writer;
 
 use bytes::Bytes;
@@ -41,8 +42,6 @@ pub use writer::{Changes, Writer};
 /// A walk over a row takes about this many steps however small its steps are to be, unless they would be larger than
 /// the other.
 const STEPS: usize = 128;
-/// Columns of a row whose deadline has passed that one turn deletes.
-const CLEARED_AT_ONCE: usize = 1_000;
 const STEP_MAX: usize = 512;
 
 /// What an effect takes in an entry beside its key, its column's name and its value: its header, and what it covers or
@@ -386,34 +385,13 @@ impl<'a> Evaluation<'a> {
         Ok(())
     }
 
-    /// What it takes to delete a row, at most.
-    pub fn bytes_to_clear(&self, key: &Bytes) -> usize {
-        match self.keyspace.row(key) {
-            None => 0,
-            Some(RowRef::Compact(row)) => {
-                let deadline = row.deadline().map_or(0, |_| effect_bytes(key, &Column::Deadline, 0));
-                effect_bytes(key, &Column::Text, 0) + deadline
-            }
-            Some(RowRef::Packed(row)) => row.columns().map(|(column, _)| effect_bytes(key, &column, 0)).sum(),
-            Some(RowRef::Whole(row)) => {
-                (row.columns_count() + 1) * effect_bytes(key, &Column::Deadline, 0) + row.name_bytes()
-            }
-        }
-    }
-
-    /// Removes all of these columns, or none.
-    fn remove_columns(&mut self, key: &Bytes, columns: Vec<Column>, view: View<'_>) -> Result<(), Halt> {
-        self.check_room(columns.iter().map(|column| effect_bytes(key, column, 0)).sum())?;
-        for column in columns {
-            self.remove_column(key, column, view);
-        }
-        Ok(())
-    }
-
     /// Makes a row ready for a write: if its deadline has passed, its old columns are deleted in the same step, and
     /// so is a deadline that outlived its columns. Every write command calls this before its first change.
     pub fn begin_write(&mut self, key: &Bytes) -> Result<(), Halt> {
         self.keyspace.expect_write(key);
+        if self.expired_view(key).is_some() && self.remove_large_row(key, true)? {
+            return Ok(());
+        }
         let Some((columns, view)) = self.expired_columns(key) else { return Ok(()) };
         self.remove_columns(key, columns, view)
     }
@@ -426,31 +404,6 @@ impl<'a> Evaluation<'a> {
             Some(RowRef::Packed(row)) => row.kind() != Kind::Text,
             Some(RowRef::Whole(row)) => row.only_text().is_none(),
         }
-    }
-
-    /// Deletes some of the columns of a row whose deadline has passed and that has too many to be deleted at once: of
-    /// those from a place on. The deadline stays, so nobody sees that some are gone. Answers the place of the others.
-    pub fn clear_some_expired(&mut self, key: &Bytes, place: usize) -> Option<usize> {
-        let view = self.expired_view(key)?;
-        let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return None };
-        let (cells, next) = row.cells_from(place, CLEARED_AT_ONCE);
-        let live = cells.filter(|(_, cell)| is_live(cell, view));
-        let columns: Vec<Column> = live.map(|(column, _)| column.into_owned()).collect();
-        for column in columns {
-            if self.check_room(effect_bytes(key, &column, 0)).is_err() {
-                return Some(place);
-            }
-            self.remove_column(key, column, view);
-        }
-        next
-    }
-
-    /// Whether deleting a row whose deadline has passed takes too long for one turn. What is left of it when all its
-    /// columns are deleted does not.
-    pub fn is_cleared_in_parts(&self, key: &Bytes) -> bool {
-        let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return false };
-        let is_long = row.is_large() && row.columns_count() > CLEARED_AT_ONCE && !row.is_spent();
-        is_long && self.expired_view(key).is_some()
     }
 
     /// The live columns of a row whose deadline has passed, and how they are seen.
@@ -508,41 +461,6 @@ impl<'a> Evaluation<'a> {
             self.remove_column(key, column, self.view);
         }
         Ok(was)
-    }
-
-    /// Deletes a row. One that takes too much for an entry expires now: everybody sees at once that it is gone, and its
-    /// columns are deleted in parts.
-    pub fn delete_row(&mut self, key: &Bytes) -> Result<(), Halt> {
-        if self.bytes_to_clear(key) <= limits::ENTRY_BYTES_MAX {
-            return self.clear_row(key, |_| true);
-        }
-        self.check_room(self.bytes_to_delete(key))?;
-        self.put(key, Column::Deadline, Bytes::from_static(&[0; 8]));
-        Ok(())
-    }
-
-    /// What it takes to delete a row in this way, at most.
-    pub fn bytes_to_delete(&self, key: &Bytes) -> usize {
-        match self.bytes_to_clear(key) {
-            bytes if bytes <= limits::ENTRY_BYTES_MAX => bytes,
-            _ => effect_bytes(key, &Column::Deadline, size_of::<u64>()),
-        }
-    }
-
-    /// Deletes the live columns and the deadline, those that the filter names, without observing them.
-    pub fn clear_row(&mut self, key: &Bytes, doomed: impl Fn(&Column) -> bool) -> Result<(), Halt> {
-        let Some(row) = self.keyspace.row(key) else { return Ok(()) };
-        if let RowRef::Compact(row) = row {
-            let is_shown = row.at(self.view).is_ok();
-            let columns = [Some(Column::Text), row.deadline().map(|_| Column::Deadline)];
-            let columns = columns.map(|column| column.filter(|column| is_shown && doomed(column)));
-            self.check_room(columns.iter().flatten().map(|column| effect_bytes(key, column, 0)).sum())?;
-            columns.into_iter().flatten().for_each(|column| self.remove_column(key, column, self.view));
-            return Ok(());
-        }
-        let mut columns = removable(row, self.view);
-        columns.retain(doomed);
-        self.remove_columns(key, columns, self.view)
     }
 
     /// Takes the deadline off a row, which lives for ever then: as a deadline, it wins and loses by its stamp.
@@ -667,7 +585,7 @@ fn leave_out_later(observed: &mut ensue_types::Observed, stamp: Stamp) {
 /// About what an effect takes in an entry.
 pub fn effect_bytes(key: &Bytes, column: &Column, value: usize) -> usize {
     let name = match column {
-        Column::Text | Column::Deadline => 0,
+        Column::Text | Column::Deadline | Column::Row => 0,
         Column::Field(name) | Column::Member(name) | Column::Scored(name) => name.len(),
         Column::Element(name) | Column::Stream(name) => name.len(),
         Column::FieldDeadline(name) | Column::Escrow(name) => name.len(),
@@ -719,6 +637,9 @@ fn present<'k>(
     };
     match row {
         RowRef::Whole(whole) => {
+            if let Some(ended) = whole.ended() {
+                observed.record(&ended.at(view).ok_or(Gone)?);
+            }
             let Some(cell) = whole.cell(&Column::Deadline) else { return Ok(Some(row)) };
             observed.record(&cell.at(view).ok_or(Gone)?);
         }

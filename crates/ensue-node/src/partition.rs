@@ -480,6 +480,7 @@ impl Partition {
         self.cx.bound_clock();
         self.visibility().replicate();
         self.keyspaces.fold_more_versions(&self.cx, &self.others);
+        self.keyspaces.free_ended();
         self.keyspaces.send_acknowledgements(&mut self.cx, &mut self.others);
         self.reads.report_times(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.executor().serve_pops();
@@ -520,7 +521,8 @@ impl Partition {
             return None;
         }
         let waits = self.reads.blocked.next_give_up(&self.cx);
-        let first = waits.into_iter().fold(self.durability.next_timer_us(), u64::min);
+        let waits = waits.into_iter().chain(self.keyspaces.next_freeing_us(&self.cx));
+        let first = waits.fold(self.durability.next_timer_us(), u64::min);
         if matches!(self.stage, Stage::RecoveringTail(_)) {
             return Some(first.min(self.peers.identity.next_request_us())); // Others are told nothing yet.
         }

@@ -182,6 +182,10 @@ pub enum Trace {
         transaction: OperationId,
         step: TransactionStep,
     },
+    /// A command has removed all columns of a row by one effect.
+    RowRemoved {
+        partition: PartitionId,
+    },
     /// Tombstones that can no longer matter were removed.
     TombstonesCollected {
         partition: PartitionId,

@@ -10,7 +10,7 @@ use ensue_types::{Column, LogicalTime};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-pub(crate) use large::{Large, PutSettled};
+pub(crate) use large::{Freed, Large, PutSettled};
 
 /// A row with more columns than this is large, and stays so, unless its keyspace has another bound.
 pub const LARGE: usize = packed::COLUMNS_MAX;
@@ -188,7 +188,7 @@ pub(crate) fn detached(column: &Column) -> Column {
         Column::Element(name) => Column::Element(Bytes::copy_from_slice(name)),
         Column::Stream(name) => Column::Stream(Bytes::copy_from_slice(name)),
         Column::Escrow(name) => Column::Escrow(Bytes::copy_from_slice(name)),
-        Column::Text | Column::Deadline => column.clone(),
+        Column::Text | Column::Deadline | Column::Row => column.clone(),
     }
 }
 

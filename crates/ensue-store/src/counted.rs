@@ -95,6 +95,6 @@ fn column_bytes(column: &Column) -> u64 {
         Column::Field(name) | Column::Member(name) | Column::Scored(name) => name.len() as u64,
         Column::Element(name) | Column::Stream(name) | Column::Escrow(name) => name.len() as u64,
         Column::FieldDeadline(name) => name.len() as u64 + dated_bytes(name),
-        Column::Text | Column::Deadline => 0,
+        Column::Text | Column::Deadline | Column::Row => 0,
     }
 }

@@ -17,6 +17,7 @@ use crate::versions::Version;
 use crate::view::View;
 use awaited::Awaited;
 use bytes::Bytes;
+use ended::{EndedRows, Late};
 use ensue_types::{
     Carried, Causes, Column, DatacenterId, Decimal, Effect, EpochSum, LogicalTime, Observed, OperationId,
     Over, Previous, RowEffect, Rule, Seen, SeenSum, Source, Stamp, TimeVector, Visibility,
@@ -26,6 +27,7 @@ use filled::Filled;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hidden::LastFlush;
+use marks::Marks;
 use slots::Slot;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
@@ -36,11 +38,13 @@ use written::WrittenLog;
 pub use written::{Happened, Writer, Written};
 
 mod awaited;
+mod ended;
 mod escrows;
 mod expiry;
 mod filled;
 mod forget;
 mod hidden;
+mod marks;
 mod shown;
 mod slots;
 mod spent;
@@ -48,6 +52,7 @@ pub mod undo;
 mod watches;
 mod written;
 
+pub use ended::RowRemoval;
 pub use escrows::Sites;
 pub use expiry::Expiry;
 pub use shown::ShownRows;
@@ -100,6 +105,7 @@ pub struct Keyspace {
     awaited: Awaited,
     /// The slots of large rows.
     large: BTreeSet<u32>,
+    ended: EndedRows,
     /// No row is compact, to compare it with those that are.
     #[cfg(test)]
     pub(crate) keeps_whole: bool,
@@ -107,13 +113,6 @@ pub struct Keyspace {
     handlers: Option<Arc<dyn Handlers>>,
     watches: Watches,
     written: WrittenLog,
-}
-
-/// Keys whose past states are kept, until when.
-#[derive(Clone, Debug, Default)]
-struct Marks {
-    until_ms: HashTable<(Bytes, u64)>,
-    queue: VecDeque<(u64, Bytes)>,
 }
 
 fn hash(key: &[u8]) -> u64 {
@@ -227,12 +226,14 @@ impl Keyspace {
                 Some((_, settled)) => self.beneath_cell(Some(&settled.cell()), view, names.then_some(by)),
             },
             Some(RowRef::Whole(row)) => {
+                let ended = row.ended().filter(|_| names).is_some();
                 if let Some((stamp, _)) = row.settled(column).and_then(|settled| settled.only_value()) {
-                    if !names || stamp.datacenter == by {
+                    if !ended && (!names || stamp.datacenter == by) {
                         return (Seen::new(), None);
                     }
                 }
-                self.beneath_cell(row.cell(column).as_deref(), view, names.then_some(by))
+                let (seen, over) = self.beneath_cell(row.cell(column).as_deref(), view, names.then_some(by));
+                (seen, if ended { Self::over_with_ended(row, column, over, by) } else { over })
             }
             Some(RowRef::Compact(row)) if row.deadline().is_some() => {
                 self.beneath_cell(row.to_row().cell(column).as_deref(), view, names.then_some(by))
@@ -324,6 +325,21 @@ impl Keyspace {
         }
         self.awaited.note(&change.key);
         self.written.note(change, write);
+        if change.column == Column::Row {
+            return self.end_row(change, write);
+        }
+        match self.late_for_row(change, write) {
+            Some(Late::Nothing) => Outcome::Lost,
+            Some(Late::Overwrites(ended)) => {
+                self.apply_in_time(&ended, previous, write);
+                Outcome::Lost
+            }
+            None => self.apply_in_time(change, previous, write),
+        }
+    }
+
+    /// The same of one that no removal of its whole row has ended.
+    fn apply_in_time(&mut self, change: &RowEffect, previous: Option<&Previous>, write: &Write) -> Outcome {
         let (ended, hidden) = self.late_put(change, write, self.keeps_versions);
         if let Some(ended) = ended {
             self.apply(&ended, previous, write);
@@ -363,6 +379,9 @@ impl Keyspace {
 
     /// Merges an effect that every reader sees: of the settled state in a checkpoint.
     fn restore(&mut self, change: &RowEffect, previous: Option<&Previous>, write: &Write) -> Outcome {
+        if change.column == Column::Row {
+            return self.end_row(change, write);
+        }
         let (_, hidden) = self.late_put(change, write, false);
         // It may have been kept as it was before the flush.
         let hides = self.last_flush().filter(|flush| hidden.is_some() && flush.at > write.at);
@@ -501,13 +520,15 @@ impl Keyspace {
         );
         let waiting = cells().filter(|(_, cell)| cell.versions().is_some()).count();
         assert_eq!(self.unsettled.len(), waiting, "a location with versions is not noted, or one without");
-        let bytes: u64 = counted().map(|counted| counted.bytes).sum();
+        let ended = self.ended.columns().map(|columns| columns.bytes(None)).sum::<u64>();
+        let bytes: u64 = counted().map(|counted| counted.bytes).sum::<u64>() + ended;
         let keys: u64 = self.whole_rows().map(|row| slots::row_bytes(row.key())).sum();
         assert_eq!(self.bytes(), bytes + keys + self.compact_bytes(), "bytes are counted wrong");
         let hidden = self.slots.iter().filter(|slot| matches!(slot, Slot::Hidden(_))).count();
         assert_eq!(self.last_flush.rows, hidden, "hidden rows are counted wrong");
         assert_eq!(self.shown, self.count_shown_rows(), "what rows show is counted wrong");
         assert_eq!(self.rows().count() + hidden, self.rows_count(), "a row is not found, or is found twice");
+        self.whole_rows().filter_map(Row::large).for_each(|large| large.check_invariants());
         self.watches.check_invariants();
     }
 
@@ -645,43 +666,6 @@ impl Keyspace {
         }
     }
 
-    /// Keeps past states of a key until a time: a first round has read it.
-    pub fn mark(&mut self, key: &[u8], until_ms: u64) {
-        let hasher = |(key, _): &(Bytes, u64)| hash(key);
-        match self.marks.until_ms.find_mut(hash(key), |(marked, _)| marked == key) {
-            Some((_, until)) => *until = until_ms.max(*until),
-            None => {
-                let key = Bytes::copy_from_slice(key);
-                self.marks.queue.push_back((until_ms, key.clone()));
-                self.marks.until_ms.insert_unique(hash(&key), (key, until_ms), hasher);
-            }
-        }
-    }
-
-    /// Forgets past states that nobody may ask for any more. Returns how many keys remain marked.
-    pub fn sweep_marks(&mut self, now_ms: u64) -> usize {
-        while let Some((due, _)) = self.marks.queue.front() {
-            if *due > now_ms {
-                break;
-            }
-            let (_, key) = self.marks.queue.pop_front().expect("front was there");
-            let found = self.marks.until_ms.find_entry(hash(&key), |(marked, _)| *marked == key);
-            let Ok(entry) = found else { continue };
-            let until = entry.get().1;
-            if until > now_ms {
-                self.marks.queue.push_back((until, key));
-                continue;
-            }
-            entry.remove();
-            let Some(slot) = self.slot_of(&key) else { continue };
-            if let Some(row) = self.slots[slot as usize].whole_mut() {
-                self.bytes -= row.forget_history();
-                self.settle_row(slot);
-            }
-        }
-        self.marks.queue.len()
-    }
-
     /// Takes back from a checkpoint what is known of what is no longer here.
     pub fn restore_bounds(&mut self, bounds: Bounds) {
         self.flushed = self.flushed.max(bounds.flushed);
@@ -724,12 +708,11 @@ impl Keyspace {
             _ => return Some(Observed::default()),
         };
         let cell = row.cell(column);
-        Some(cell.map_or_else(Observed::default, |cell| cell.observed(view, self.forgotten)))
-    }
-
-    fn is_marked(&self, key: &[u8]) -> bool {
-        !self.marks.until_ms.is_empty()
-            && self.marks.until_ms.find(hash(key), |(marked, _)| marked == key).is_some()
+        let mut observed = cell.map_or_else(Observed::default, |cell| cell.observed(view, self.forgotten));
+        if let Some((_, ended)) = row.ended_by().filter(|_| *column != Column::Deadline) {
+            observed.join(ended);
+        }
+        Some(observed)
     }
 
     fn flush_slot(&mut self, slot: u32, flush: &Write) {

@@ -20,7 +20,7 @@ use tree::Node;
 pub(crate) fn name_in_order(column: &Column) -> Option<&Bytes> {
     match column {
         Column::Scored(name) | Column::Element(name) | Column::Stream(name) => Some(name),
-        Column::Text | Column::Deadline | Column::Member(_) | Column::Escrow(_) => None,
+        Column::Text | Column::Deadline | Column::Row | Column::Member(_) | Column::Escrow(_) => None,
         Column::Field(_) | Column::FieldDeadline(_) => None,
     }
 }
@@ -30,7 +30,7 @@ pub(crate) fn score_in_order(column: &Column, state: &State) -> Option<Score> {
     match column {
         Column::Scored(_) => state.content().score(),
         Column::Element(_) | Column::Stream(_) => state.is_live().then_some(Score::ZERO),
-        Column::Text | Column::Deadline | Column::Member(_) | Column::Escrow(_) => None,
+        Column::Text | Column::Deadline | Column::Row | Column::Member(_) | Column::Escrow(_) => None,
         Column::Field(_) | Column::FieldDeadline(_) => None,
     }
 }
@@ -68,6 +68,12 @@ impl Order {
         if self.root.remove(member) {
             self.len -= 1;
         }
+        self.root.shrink();
+    }
+
+    /// Takes out so many members, the last ones.
+    pub(crate) fn free_some(&mut self, count: usize) {
+        self.len -= self.root.free_some(count);
         self.root.shrink();
     }
 

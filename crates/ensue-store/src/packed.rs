@@ -77,6 +77,7 @@ impl Packed {
             || row.columns_count() > usize::from(columns_max).min(COLUMNS_MAX)
             || row.is_large()
             || row.cell(&Column::Deadline).is_some()
+            || row.cell(&Column::Row).is_some()
             || row.has_field_deadlines()
         {
             return None;

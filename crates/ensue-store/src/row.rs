@@ -23,6 +23,7 @@ pub use crate::columns::LARGE;
 use dated::Dated;
 
 pub(crate) mod dated;
+mod ended;
 
 /// What a row is to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,7 +59,7 @@ impl Kind {
             Column::Element(_) => Some(Kind::List),
             Column::Stream(_) => Some(Kind::Stream),
             Column::Escrow(_) => Some(Kind::Bounded),
-            Column::Deadline => None,
+            Column::Deadline | Column::Row => None,
         }
     }
 
@@ -87,6 +88,8 @@ pub struct Row {
     key: Bytes,
     columns: Columns,
     deadline: Option<Box<Cell>>,
+    /// The removals of all columns.
+    ended: Option<Box<Cell>>,
     /// The deadlines of its fields, if there are any.
     dated: Option<Box<Dated>>,
     /// Live columns of each kind now, those apart that show nothing by themselves.
@@ -107,6 +110,7 @@ impl Row {
             key,
             columns: Columns::None,
             deadline: None,
+            ended: None,
             dated: None,
             live: [0; Kind::COUNT],
             unsettled: 0,
@@ -128,7 +132,9 @@ impl Row {
     /// The text, and the deadline, if there is nothing else.
     pub(crate) fn text_alone(&self) -> Option<(&Cell, Option<&Cell>)> {
         match &self.columns {
-            Columns::One(Column::Text, cell) => Some((cell, self.deadline.as_deref())),
+            Columns::One(Column::Text, cell) if self.ended.is_none() => {
+                Some((cell, self.deadline.as_deref()))
+            }
             _ => None,
         }
     }
@@ -154,7 +160,7 @@ impl Row {
     /// The text column, if it is all there is.
     pub fn only_text(&self) -> Option<&Cell> {
         match &self.columns {
-            Columns::One(Column::Text, cell) if self.deadline.is_none() => Some(cell),
+            Columns::One(Column::Text, cell) if self.deadline.is_none() && self.ended.is_none() => Some(cell),
             _ => None,
         }
     }
@@ -186,6 +192,7 @@ impl Row {
     pub fn cell(&self, column: &Column) -> Option<Cow<'_, Cell>> {
         match column {
             Column::Deadline => self.deadline.as_deref().map(Cow::Borrowed),
+            Column::Row => self.ended.as_deref().map(Cow::Borrowed),
             _ => self.columns.get(column),
         }
     }
@@ -199,6 +206,7 @@ impl Row {
     pub(crate) fn counted(&self, column: &Column) -> Option<Counted> {
         match (column, &self.columns) {
             (Column::Deadline, _) => self.deadline.as_deref().map(|cell| Counted::of(column, cell)),
+            (Column::Row, _) => self.ended.as_deref().map(|cell| Counted::of(column, cell)),
             (_, Columns::Large(large)) => large.counted(column),
             (_, columns) => columns.get(column).map(|cell| Counted::of(column, &cell)),
         }
@@ -214,11 +222,11 @@ impl Row {
         let Some(large) = self.columns.large() else {
             return self.counted_all().map(|counted| counted.bytes).sum();
         };
-        let deadline = self.counted(&Column::Deadline).map_or(0, |counted| counted.bytes);
-        deadline + large.bytes(samples)
+        let beside = [Column::Deadline, Column::Row].map(|column| self.counted(&column));
+        beside.iter().flatten().map(|counted| counted.bytes).sum::<u64>() + large.bytes(samples)
     }
 
-    /// All cells but the deadline's, in the order of their columns unless the row is large.
+    /// All cells but those of the deadline and of the whole row, in the order of their columns unless the row is large.
     pub fn cells(&self) -> impl Iterator<Item = (Cow<'_, Column>, Cow<'_, Cell>)> {
         self.columns.iter()
     }
@@ -234,10 +242,14 @@ impl Row {
         sorted.into_iter().chain(kept.into_iter().flatten())
     }
 
-    /// All cells, the deadline's last.
+    /// All cells, that of the whole row first, and the deadline's last.
     pub fn all_cells(&self) -> impl Iterator<Item = (Cow<'_, Column>, Cow<'_, Cell>)> {
-        let deadline = self.deadline.as_deref();
-        self.cells().chain(deadline.map(|cell| (Cow::Owned(Column::Deadline), Cow::Borrowed(cell))))
+        let (ended, deadline) = (self.ended.as_deref(), self.deadline.as_deref());
+        let ended = ended.map(|cell| (Cow::Owned(Column::Row), Cow::Borrowed(cell)));
+        ended
+            .into_iter()
+            .chain(self.cells())
+            .chain(deadline.map(|cell| (Cow::Owned(Column::Deadline), Cow::Borrowed(cell))))
     }
 
     /// What is not settled of all columns.
@@ -288,7 +300,7 @@ impl Row {
     }
 
     pub fn is_empty(&self) -> bool {
-        matches!(self.columns, Columns::None) && self.deadline.is_none()
+        matches!(self.columns, Columns::None) && self.deadline.is_none() && self.ended.is_none()
     }
 
     pub fn columns_count(&self) -> usize {
@@ -542,6 +554,7 @@ impl Row {
     pub fn remove(&mut self, column: &Column) -> Option<Cell> {
         let removed = match column {
             Column::Deadline => self.deadline.take().map(|cell| *cell),
+            Column::Row => self.ended.take().map(|cell| *cell),
             _ => self.columns.remove(column),
         }?;
         self.count(column, removed.state().is_live(), false);
@@ -585,6 +598,7 @@ impl Row {
             columns => Some(columns.cells_mut()),
         };
         let cells = cells.into_iter().flatten().chain(self.deadline.as_deref_mut());
+        let cells = cells.chain(self.ended.as_deref_mut());
         let mut forgotten = Forgotten::default();
         for cell in cells {
             forgotten.dependencies += cell.forget_dependencies(forgets);
@@ -601,12 +615,13 @@ impl Row {
     }
 
     fn all_cells_mut(&mut self) -> impl Iterator<Item = &mut Cell> {
-        self.columns.cells_mut().chain(self.deadline.as_deref_mut())
+        self.columns.cells_mut().chain(self.deadline.as_deref_mut()).chain(self.ended.as_deref_mut())
     }
 
     fn cell_mut(&mut self, column: &Column) -> Option<&mut Cell> {
         match column {
             Column::Deadline => self.deadline.as_deref_mut(),
+            Column::Row => self.ended.as_deref_mut(),
             _ => self.columns.get_mut(column),
         }
     }
@@ -616,6 +631,10 @@ impl Row {
             Column::Deadline => {
                 let is_new = self.deadline.is_none();
                 (self.deadline.get_or_insert_with(|| Box::new(Cell::new(empty_since))), is_new)
+            }
+            Column::Row => {
+                let is_new = self.ended.is_none();
+                (self.ended.get_or_insert_with(|| Box::new(Cell::new(empty_since))), is_new)
             }
             _ => self.columns.entry(column, empty_since, usize::from(self.columns_max)),
         }

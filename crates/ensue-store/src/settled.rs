@@ -42,7 +42,7 @@ const ONE: i128 = Decimal::ONE.0;
 const KINDS: u8 = 0b111;
 /// The kind of column that is no value, but a field's deadline.
 const FIELD_DEADLINE: u8 = 6;
-const ESCROW: u8 = 7;
+pub(crate) const ESCROW: u8 = 7;
 const HAS_VALUE: u8 = 1 << 3;
 const HAS_ADDITIONS: u8 = 1 << 4;
 const SINCE_STAMP: u8 = 1 << 5;
@@ -227,6 +227,11 @@ impl<'a> Settled<'a> {
         self.added.is_some()
     }
 
+    /// The stamp of its value.
+    pub(crate) fn put(&self) -> Option<Stamp> {
+        self.value.map(|value| value.stamp)
+    }
+
     /// Whether a view shows it; the state of an earlier time is gone.
     pub fn at(&self, view: View<'_>) -> Result<(), Gone> {
         match view {
@@ -239,6 +244,16 @@ impl<'a> Settled<'a> {
         let value = self.value.map_or(LogicalTime::ZERO, |value| value.stamp.time);
         value.max(self.added.map_or(LogicalTime::ZERO, |added| added.stamp.time))
     }
+}
+
+/// Whether additions stand in the bytes of a column.
+pub(crate) fn adds(column: &[u8]) -> bool {
+    column.first().is_some_and(|flags| flags & HAS_ADDITIONS != 0)
+}
+
+/// Whether a column is not removed with all others of its row: one with additions, or one of a bounded counter.
+pub(crate) fn stays_apart(column: &[u8]) -> bool {
+    !column.is_empty() && (adds(column) || Item::of(column).number_of_kind() == ESCROW)
 }
 
 /// Whether a later write of the same datacenter is known.
@@ -403,7 +418,7 @@ pub(crate) fn parts_of(column: &Column) -> Option<(u8, &[u8])> {
         Column::Stream(name) => (5, name),
         Column::FieldDeadline(name) => (FIELD_DEADLINE, name),
         Column::Escrow(name) => (ESCROW, name),
-        Column::Deadline => return None,
+        Column::Deadline | Column::Row => return None,
     })
 }
 

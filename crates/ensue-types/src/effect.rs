@@ -29,6 +29,9 @@ pub enum Column {
     Stream(Bytes),
     /// A bounded counter, or a datacenter's share of it, by its name (`escrow`).
     Escrow(Bytes),
+    /// All columns of the row but its deadline, those that come later among them. It has no value: removals alone are
+    /// written to it, and what they had observed is observed of each column.
+    Row,
 }
 
 impl Column {
@@ -55,6 +58,7 @@ impl Column {
             Column::Element(name) => Column::Element(copy(name)),
             Column::Stream(name) => Column::Stream(copy(name)),
             Column::Escrow(name) => Column::Escrow(copy(name)),
+            Column::Row => Column::Row,
         }
     }
 }

@@ -253,6 +253,8 @@ rules! {
     GoneAtTheDeadline,
     /// A removal ends what it had observed, also what arrives after it (decision 27).
     RemovalsEndWhatTheySaw,
+    /// A removal of all columns of a row ends what it had observed of them also where that comes later (decision 27).
+    RemovedRowsStayRemoved,
     /// A removal ends nothing but what it had observed, whatever the stamps (decision 27).
     RemovalsSpareTheConcurrent,
     /// A put that lost by its stamp is kept while a removal may come that had seen only the winner (decision 27).

@@ -10,8 +10,8 @@ use ensue_branch::Note;
 use ensue_protocol::{Past, Visibility as Waits};
 use ensue_store::entry::{Change, Entry};
 use ensue_types::{
-    DatacenterId, Effect, KeyspaceId, LogicalTime, Observed, OperationId, PartitionId, Position, RowEffect,
-    SeenSum, Stamp, partition_of,
+    Column, DatacenterId, Effect, KeyspaceId, LogicalTime, Observed, OperationId, PartitionId, Position,
+    RowEffect, SeenSum, Stamp, partition_of,
 };
 use std::collections::BTreeSet;
 
@@ -140,6 +140,11 @@ impl Admission<'_> {
         let spread = self.spread(keyspace)?;
         effects.iter().try_for_each(|row| {
             admit(partition_of(&row.key, spread) == arrival.own, "a key of another partition")?;
+            if row.column == Column::Row {
+                let needs = self.protocol(keyspace)?.needs();
+                let is_one = matches!(&row.effect, Effect::Remove { seen, .. } if seen.is_empty());
+                admit(is_one && !needs.versions && !needs.siblings, "what is no removal of a whole row")?;
+            }
             match &row.effect {
                 Effect::Put { seen, over, .. } => {
                     over.iter().try_for_each(|over| self.observed(over))?;

@@ -45,7 +45,7 @@ fn row_digest(row: RowRef<'_>, kind: Kind, at: LogicalTime) -> u64 {
         }
         let Some(shown) = cell.at(View::At(at)) else { continue };
         let named = match column.as_ref() {
-            Column::Text | Column::Deadline | Column::FieldDeadline(_) => key.word(0),
+            Column::Text | Column::Deadline | Column::Row | Column::FieldDeadline(_) => key.word(0),
             Column::Field(name) => key.word(1).part(name),
             Column::Member(name) => key.word(2).part(name),
             Column::Scored(name) => key.word(4).part(name),

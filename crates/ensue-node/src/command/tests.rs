@@ -13,6 +13,7 @@ mod hashes;
 mod keys;
 mod lists;
 mod room;
+mod rows;
 mod sets;
 mod sorted_sets;
 mod streams;
@@ -67,6 +68,8 @@ struct Datacenter {
     expiries: Vec<Expiry>,
     /// Entries of a node of a stream; 0 is as usual.
     node_entries: usize,
+    /// Whether all columns of a large row are removed by one effect, where that can be.
+    removes_rows: bool,
 }
 
 impl Datacenter {
@@ -81,6 +84,7 @@ impl Datacenter {
             observed: Observed::default(),
             expiries: Vec::new(),
             node_entries: 0,
+            removes_rows: false,
         }
     }
 
@@ -109,6 +113,7 @@ impl Datacenter {
     fn run_all(&mut self, requests: &[Request]) -> Vec<Reply> {
         let writer = Writer::new(self.write(), self.write().operation.datacenter, false);
         let mut writer = writer.with_node_entries(self.node_entries);
+        writer.remove_rows(self.removes_rows && self.applies_in_order());
         let hidden = &self.hidden;
         let visibility = |source: &Source| !hidden.contains(&source.operation);
         let (to_read, to_write) = match self.keyspace.keeps_versions() {
@@ -126,6 +131,17 @@ impl Datacenter {
             self.log.push(Logged { write: writer.write, effects: writer.changes.effects });
         }
         replies
+    }
+
+    /// Whether of each other datacenter all has come that it had written before what has.
+    fn applies_in_order(&self) -> bool {
+        let has = |operation: &OperationId| self.applied.contains(operation);
+        let previous = |operation: &OperationId| OperationId {
+            position: Position(operation.position.0 - 1),
+            ..*operation
+        };
+        let mut later = self.applied.iter().filter(|operation| operation.position > Position(1));
+        later.all(|operation| has(&previous(operation)))
     }
 
     fn run(&mut self, line: &str) -> Reply {

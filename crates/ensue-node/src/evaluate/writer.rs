@@ -39,6 +39,9 @@ pub struct Writer {
     pub(super) node_entries: usize,
     /// Where each change stands, if there are many.
     index: Option<HashTable<(usize, Part)>>,
+    /// Whether all that other datacenters had put before what has been applied of them has been applied, too: then all
+    /// columns of a row may be removed by one effect.
+    pub(super) removes_rows: bool,
     /// What stood where it has changed something, if that may be taken back.
     pub(super) kept: Option<Vec<Kept>>,
 }
@@ -48,13 +51,24 @@ impl Writer {
     pub fn new(write: Write, adder: DatacenterId, asks_previous: bool) -> Writer {
         let changes = Changes::default();
         let (bytes, named, node_entries) = (0, 0, NODE_ENTRIES);
-        Writer { write, changes, asks_previous, bytes, named, adder, node_entries, index: None, kept: None }
+        let (removes_rows, index, kept) = (false, None, None);
+        Writer { write, changes, asks_previous, bytes, named, adder, node_entries, index, removes_rows, kept }
     }
 
     /// Trims so many entries of a stream at once; of 0, as many as usual.
     pub fn with_node_entries(mut self, entries: usize) -> Writer {
         self.node_entries = if entries == 0 { NODE_ENTRIES } else { entries };
         self
+    }
+
+    /// From now on may remove all columns of a row by one effect, or not: see the field.
+    pub fn remove_rows(&mut self, may: bool) {
+        self.removes_rows = may;
+    }
+
+    /// Whether it has changed something of a row.
+    pub(super) fn has_changed(&self, key: &[u8]) -> bool {
+        self.changes.effects.iter().any(|change| change.key == key)
     }
 
     /// From now on keeps what stands where something changes.

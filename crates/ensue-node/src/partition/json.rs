@@ -20,6 +20,7 @@ pub(super) fn text(bytes: &[u8]) -> String {
 pub(super) fn column(column: &Column) -> String {
     match column {
         Column::Text => String::new(),
+        Column::Row => ",\"row\":true".to_owned(),
         Column::Deadline => ",\"deadline\":true".to_owned(),
         Column::FieldDeadline(field) => format!(",\"deadline_of_field\":{}", text(field)),
         Column::Field(field) => format!(",\"field\":{}", text(field)),

@@ -39,6 +39,9 @@ use snapshot::ReadCounts;
 use std::sync::Arc;
 use times::ForgettingPass;
 
+/// Columns that were removed with their rows are freed so often where nothing else happens.
+const FREEING_INTERVAL_US: u64 = 1_000;
+
 /// The rows, and who writes to them in which order.
 #[derive(Clone, Debug)]
 pub(crate) struct Keyspaces {
@@ -80,6 +83,10 @@ pub(crate) struct Keyspaces {
     /// Rows that were evicted.
     evicted: u64,
     followers: Followers,
+    /// Whether the next evaluation may remove all columns of a row by one effect.
+    removes_rows: bool,
+    /// Whether columns that were removed so have yet to be freed.
+    is_freeing: bool,
 }
 
 /// How many other datacenters must follow for writes to be taken: they have all but what was written so lately.
@@ -131,6 +138,8 @@ impl Keyspaces {
             excess: 0,
             evicted: 0,
             followers: Followers::default(),
+            removes_rows: false,
+            is_freeing: false,
             memory_max: config.maxmemory.div_ceil(config.own_partitions().count().max(1) as u64),
         }
     }
@@ -159,6 +168,16 @@ impl Keyspaces {
         let order = &self.order;
         let is_busy = |key: &[u8]| !order.is_idle() && order.is_busy(keyspace, &Bytes::copy_from_slice(key));
         self.keyspaces[usize::from(keyspace.0)].sweep_hidden(flush, budget, &is_busy)
+    }
+
+    /// Frees some of the columns that were removed with their rows.
+    pub(in crate::partition) fn free_ended(&mut self) {
+        self.is_freeing = self.keyspaces.iter_mut().fold(false, |more, rows| rows.free_ended() | more);
+    }
+
+    /// When more of them are to be freed, if nothing else happens before.
+    pub(in crate::partition) fn next_freeing_us(&self, cx: &Cx) -> Option<u64> {
+        self.is_freeing.then_some(cx.now.monotonic_us + FREEING_INTERVAL_US)
     }
 
     /// Whether the scripts were forgotten since this was last asked: the sessions of this core have yet to learn it.

@@ -109,6 +109,11 @@ pub(super) const PLAIN: &[Row] = &[
     ),
     gauge("unsettled_versions", "versions", "Versions kept beside the newest settled value of a location"),
     gauge("cells", "cells", "Columns of all rows"),
+    gauge(
+        "ended_columns",
+        "ended_columns",
+        "Columns that were removed with their rows and are not freed yet",
+    ),
     gauge("tombstones", "tombstones", "Deleted columns that cannot be forgotten yet"),
     gauge("conflicting_values", "conflicting_values", "Values that stand beside each other, unresolved"),
     count("unlisted_conflicts", "unlisted_conflicts", "Conflicts that the list of conflicts has no room for"),

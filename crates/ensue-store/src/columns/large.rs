@@ -17,6 +17,10 @@
 //! A write that was replaced stays in the summary. Who has read the row then remembers more than it has seen, of what
 //! was applied here and, where that matters, in every other datacenter.
 
+mod ended;
+
+pub(crate) use ended::Freed;
+
 use super::detached;
 use crate::cell::{Cell, Outcome, Write};
 use crate::counted::{self, Counted};
@@ -28,7 +32,8 @@ use crate::settled::{self, Encoded, Item, Origin, Settled};
 use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{
-    Carried, Column, DatacenterId, Effect, LogicalTime, OperationId, PartitionId, Score, Source, Stamp,
+    Carried, Column, DatacenterId, Effect, LogicalTime, Observed, OperationId, PartitionId, Score, Source,
+    Stamp,
 };
 use foldhash::fast::FixedState;
 use hashbrown::{HashSet, HashTable};
@@ -61,6 +66,12 @@ pub(crate) struct Large {
     #[cfg(test)]
     pub(super) looked_for: usize,
     waiting: BTreeSet<u32>,
+    /// The columns that are not settled.
+    whole: BTreeSet<u32>,
+    /// How many of the settled columns have additions.
+    added: usize,
+    /// Every settled value is in this set, and so are some that were replaced.
+    put: Observed,
     /// A write that depends on all that is here, and that has not changed anything yet. If it changes nothing, its
     /// operation is the next write's, which has another stamp.
     observer: Option<(OperationId, Stamp)>,
@@ -332,12 +343,15 @@ impl Large {
 
     /// A column with its cell, as it is or made so.
     fn whole(&mut self, slot: u32) -> Option<&mut Cell> {
+        let number = slot;
         let slot = &mut self.slots[slot as usize];
         if let Slot::Settled(bytes) = slot {
             if bytes.is_empty() {
                 return None;
             }
             let item = Item::of(bytes);
+            self.added -= usize::from(settled::stays_apart(bytes));
+            self.whole.insert(number);
             *slot = Slot::Whole(Box::new((item.column(), item.settled(&self.origin).cell())));
         }
         slot.cell_mut()
@@ -351,10 +365,14 @@ impl Large {
     }
 
     fn settle_slot(&mut self, slot: u32) {
+        let number = slot;
         let slot = &mut self.slots[slot as usize];
         let Slot::Whole(whole) = slot else { return };
         let Some(settled) = Settled::of(&whole.1) else { return };
         let Some(parts) = settled::parts_of(&whole.0) else { return };
+        self.whole.remove(&number);
+        self.added += usize::from(settled.is_counter() || parts.0 == settled::ESCROW);
+        settled.put().into_iter().for_each(|put| self.put.see(put));
         *slot = Slot::Settled(bytes_of(&Encoded::new(parts, &settled, &self.origin)));
     }
 
@@ -403,17 +421,20 @@ impl Large {
             let settled = Settled::first(effect, write, empty_since)?;
             let slot = Slot::Settled(bytes_of(&Encoded::new(parts, &settled, &self.origin)));
             let slot = self.insert(slot);
+            self.note_effect(effect, write);
             self.note_put(slot, write.operation);
             let after = self.counted_at(slot).unwrap_or_default();
             return Some(PutSettled { outcome: Outcome::Won, before: Counted::default(), after });
         };
         let Slot::Settled(known) = &self.slots[slot as usize] else { return None };
-        let (item, length) = (Item::of(known), known.len());
+        let (item, length, added) = (Item::of(known), known.len(), settled::stays_apart(known));
         let before = self.counted_at(slot).unwrap_or_default();
         let (outcome, merged) = item.settled(&self.origin).merged(effect, write)?;
         if outcome == Outcome::Lost {
             return Some(PutSettled { outcome, before, after: before });
         }
+        self.added =
+            self.added + usize::from(merged.is_counter() || parts.0 == settled::ESCROW) - usize::from(added);
         let encoded = Encoded::new(parts, &merged, &self.origin);
         let mut short = [0; settled::SHORT];
         if encoded.len() == length && length <= settled::SHORT {
@@ -425,6 +446,7 @@ impl Large {
         } else {
             self.slots[slot as usize] = Slot::Settled(bytes_of(&encoded));
         }
+        self.note_effect(effect, write);
         self.note_put(slot, write.operation);
         let after = self.counted_at(slot).unwrap_or_default();
         Some(PutSettled { outcome, before, after })
@@ -440,6 +462,8 @@ impl Large {
 
     fn insert(&mut self, filled: Slot) -> u32 {
         let hashed = filled.hash();
+        let is_whole = filled.is_whole();
+        self.added += usize::from(filled.adds());
         if let Some(found) = filled.found(&self.origin) {
             self.names += found.name_bytes();
             found.kind().into_iter().for_each(|kind| self.present[kind as usize] += 1);
@@ -458,6 +482,9 @@ impl Large {
                 (self.slots.len() - 1) as u32
             }
         };
+        if is_whole {
+            self.whole.insert(slot);
+        }
         self.latest.set(slot);
         let slots = &self.slots;
         self.table.insert_unique(hashed, slot, |&slot| slots[slot as usize].hash());
@@ -474,8 +501,10 @@ impl Large {
         let (cell, kind, name) = (found.cell().into_owned(), found.kind(), found.name_bytes());
         self.names -= name;
         kind.into_iter().for_each(|kind| self.present[kind as usize] -= 1);
+        self.added -= usize::from(self.slots[slot as usize].adds());
         self.slots[slot as usize] = Slot::free();
         self.waiting.remove(&slot);
+        self.whole.remove(&slot);
         self.free.push(slot);
         Some(cell)
     }

@@ -364,7 +364,7 @@ impl Keyspace {
                 Slot::Compact(Compact::new(&change.key, value, (write.stamp, write.operation), since))
             }
             (Column::Element(_) | Column::Stream(_) | Column::Escrow(_), _) => return None,
-            (Column::Deadline | Column::FieldDeadline(_), _) => return None,
+            (Column::Deadline | Column::FieldDeadline(_) | Column::Row, _) => return None,
             (column, _) => {
                 let row = Packed::new(&change.key, column, &change.effect, write, self.absent_since)?;
                 Slot::Packed(row)

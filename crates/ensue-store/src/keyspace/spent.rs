@@ -90,6 +90,9 @@ impl Keyspace {
         self.cells -= 1;
         self.shown.column(left, Counted::default());
         row.remove(&spent.column);
+        if spent.column == Column::Row {
+            self.ended.forget_row();
+        }
         self.absent_since = self.absent_since.max(row.since());
         match row.is_empty() {
             true => self.release(slot),

@@ -62,6 +62,7 @@ impl WrittenLog {
         let is_removal = matches!(change.effect, Effect::Delete { .. } | Effect::Remove { .. });
         let changed = match (Kind::of(&change.column), is_removal) {
             _ if matches!(change.column, Column::FieldDeadline(_)) => Happened::FieldDeadline,
+            _ if change.column == Column::Row => Happened::Removed(Kind::Text),
             (None, _) => Happened::Deadline,
             (Some(kind), true) => Happened::Removed(kind),
             (Some(kind), false) => Happened::Put(kind),

@@ -30,7 +30,8 @@
 //!     +-----------------------------------------------------------------------+
 //!
 //!  column: 0 text, 1 deadline, 2 field, 3 member, 4 scored member, 5 element,
-//!      6 part of a stream, 7 a field's deadline (`FieldDeadline`), 8 a bounded counter or a share of it (`escrow`)
+//!      6 part of a stream, 7 a field's deadline (`FieldDeadline`), 8 a bounded counter or a share of it (`escrow`),
+//!      9 the whole row: removals alone
 //!  effect: 0 put, 1 delete, 2 add, 3 remove, 4 put over others
 //!
 //!  replaced, flag 1: 0 nothing | 1 nothing, stamp of what is forgotten | 2 operation
@@ -255,6 +256,7 @@ fn column_name(column: &Column) -> (u8, &[u8]) {
         Column::Stream(name) => (6, name),
         Column::FieldDeadline(name) => (7, name),
         Column::Escrow(name) => (8, name),
+        Column::Row => (9, &[]),
     }
 }
 
@@ -392,6 +394,7 @@ fn read_effect(reader: &mut Reader) -> Result<RowEffect, LayoutError> {
     let column = match column {
         0 if name_bytes == 0 => Column::Text,
         1 if name_bytes == 0 => Column::Deadline,
+        9 if name_bytes == 0 && effect == 3 => Column::Row,
         0 | 1 => return unknown("name bytes of a column without a name", u64::from(name_bytes)),
         2 => Column::Field(name),
         3 => Column::Member(name),

@@ -301,6 +301,28 @@ fn bounded_counters_come_back() {
     assert_eq!(format!("{:08x}", crc32fast::hash(&bytes)), "b3be45a7");
 }
 
+/// Since format 11 of a directory. Nothing but removals is of all columns.
+#[test]
+fn removals_of_rows_come_back() {
+    let mut observed = Observed::all_through(entries()[0].stamp);
+    observed.see(entries()[0].stamp);
+    let entry_of = |effect| {
+        let effects = vec![RowEffect { key: Bytes::from_static(b"key"), column: Column::Row, effect }];
+        let change = Change::Effects { keyspace: KeyspaceId(3), transaction: None, effects };
+        Entry { change, ..entries()[0].clone() }
+    };
+    let entry = entry_of(Effect::Remove { observed, seen: vec![] });
+    let bytes = encode_entry(&entry);
+    assert_eq!(decode_entry(&bytes), Ok(entry));
+    assert_eq!(format!("{:08x}", crc32fast::hash(&bytes)), "047fcf57");
+    let put = entry_of(Effect::Delete { seen: vec![] });
+    let refused = decode_entry(&encode_entry(&put));
+    assert!(
+        matches!(refused, Err(LayoutError::Unknown { what: "column kind", value: 9, .. })),
+        "{refused:?}"
+    );
+}
+
 /// Changing one of these means a new format number, and a reader for the old one.
 const GOLDEN_HASHES: [&str; 6] = ["622b0c8f", "5bcda52c", "4ca7d46f", "d6445f4d", "8e02e757", "02f53b3e"];
 

@@ -117,6 +117,30 @@ impl Node {
         }
     }
 
+    /// Takes out so many of the last members; answers how many there were.
+    pub(super) fn free_some(&mut self, count: usize) -> usize {
+        match self {
+            Node::Leaf(members) => {
+                let left = members.len().saturating_sub(count);
+                let freed = members.len() - left;
+                members.truncate(left);
+                freed
+            }
+            Node::Inner(branches) => {
+                let mut freed = 0;
+                while let Some(last) = branches.last_mut().filter(|_| freed < count) {
+                    let some = last.node.free_some(count - freed);
+                    last.count -= some;
+                    freed += some;
+                    if last.count == 0 {
+                        branches.pop();
+                    }
+                }
+                freed
+            }
+        }
+    }
+
     /// Takes away levels that have become needless.
     pub(super) fn shrink(&mut self) {
         while let Node::Inner(branches) = self {

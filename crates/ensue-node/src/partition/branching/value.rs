@@ -52,8 +52,8 @@ pub(super) fn save(rows: &Keyspace, key: &[u8]) -> (Option<Bytes>, Vec<Column>) 
             Column::Element(name) => (5, name),
             Column::Stream(name) => (6, name),
             Column::FieldDeadline(name) => (7, name),
-            // No command makes one here.
-            Column::Escrow(_) => continue,
+            // No command makes one here, and nobody removes whole rows of a branch.
+            Column::Escrow(_) | Column::Row => continue,
         };
         has_content |= !column.is_deadline();
         let deadline = |name: &Bytes| row.as_ref()?.field_deadline_at(name, View::Newest).ok()?;
@@ -141,7 +141,7 @@ pub(super) fn reply(value: Option<&Bytes>, now_ms: u64) -> Reply {
     for (column, value) in columns(value) {
         match column {
             Column::Text => return Reply::Bulk(value),
-            Column::Deadline | Column::FieldDeadline(_) | Column::Escrow(_) => {}
+            Column::Deadline | Column::FieldDeadline(_) | Column::Escrow(_) | Column::Row => {}
             Column::Field(name) if expired.contains(&name) => {}
             Column::Field(name) => fields.push((Reply::Bulk(name), Reply::Bulk(value))),
             Column::Member(name) => members.push(Reply::Bulk(name)),

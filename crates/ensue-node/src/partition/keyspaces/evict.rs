@@ -119,6 +119,7 @@ impl Keyspaces {
         let (stamp, operation) = (cx.stamp(at), cx.next_operation());
         let write = Write { stamp, at, operation, dependencies: None };
         let mut writer = cx.writer(keyspace, write, &Choice::Newest);
+        writer.remove_rows(others.replication.applied.is_in_order());
         let mut evaluation = Evaluation::writing(self.keyspace(keyspace), &mut writer, View::Newest);
         let written = evaluation.written_count();
         // Too large to be deleted at once: another one goes.

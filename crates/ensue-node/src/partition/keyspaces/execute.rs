@@ -9,6 +9,7 @@ use crate::partition::cx::Cx;
 use crate::partition::order::RowName;
 use crate::partition::others::Others;
 use crate::partition::work::{Execution, FORGOTTEN, Work};
+use crate::trace::Trace;
 use crate::view::{Shown, is_whole, view_of};
 use bytes::Bytes;
 use ensue_protocol::Choice;
@@ -51,6 +52,7 @@ impl Keyspaces {
         (choice, refusals): (&Choice, &Refusals),
     ) -> (Vec<Reply>, Changes, Observed) {
         let mut writer = cx.writer(keyspace, write, choice);
+        writer.remove_rows(std::mem::take(&mut self.removes_rows));
         let shown = Shown::of(cx.protocols[usize::from(keyspace.0)].as_ref(), choice);
         let mut observed = Observed::default();
         let mut replies = Vec::new();
@@ -87,6 +89,7 @@ impl Keyspaces {
         choice: &Choice,
     ) -> (Reply, Changes, Observed) {
         let mut writer = cx.writer(keyspace, write, choice);
+        writer.remove_rows(std::mem::take(&mut self.removes_rows));
         let shown = Shown::of(cx.protocols[usize::from(keyspace.0)].as_ref(), choice);
         let view = view_of(&shown, View::Newest);
         let mut evaluation =
@@ -209,6 +212,7 @@ impl Keyspaces {
         let keyspace = execution.keyspace;
         let stamp = cx.stamp(at);
         let write = Write { stamp, at, operation: cx.next_operation(), dependencies: None };
+        self.removes_rows = others.replication.applied.is_in_order();
         let (reply, changes, observed) = self.evaluate(cx, keyspace, write, request, choice);
         execution.used.cells += observed.pieces + changes.effects.len();
         self.log_write(cx, others, &mut execution.context, keyspace, stamp, (changes, observed));
@@ -261,6 +265,7 @@ impl Keyspaces {
         // Commands that write were refused before; those of scripts are known only now.
         let refusals =
             Refusals { writes: self.write_refusal(cx, others, false), growth: self.memory_refusal() };
+        self.removes_rows = others.replication.applied.is_in_order();
         let (replies, changes, observed) =
             self.evaluate_all(cx, keyspace, write, commands, (choice, &refusals));
         self.report_calls(cx, execution);
@@ -298,6 +303,9 @@ impl Keyspaces {
         let mut dependencies = others.dependencies(cx, keyspace, &mut context.causes, &carried);
         others.failover.discarded.strip_lost(cx, keyspace, &mut dependencies);
         self.carry(keyspace, &effects, stamp, &dependencies);
+        if effects.iter().any(|change| change.column == Column::Row) {
+            cx.trace(Trace::RowRemoved { partition: cx.id });
+        }
         let change = Change::Effects { keyspace, transaction: None, effects };
         others.replication.log_own(cx, stamp, dependencies, change, previous);
         others.record_reads(cx, keyspace, &mut context.causes, &read);

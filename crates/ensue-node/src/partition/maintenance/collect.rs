@@ -178,6 +178,7 @@ impl Maintenance {
         let (stamp, operation) = (cx.stamp(at), cx.next_operation());
         let write = Write { stamp, at, operation, dependencies: None };
         let mut writer = cx.writer(keyspace, write, &Choice::Newest);
+        writer.remove_rows(others.replication.applied.is_in_order());
         let mut evaluation = Evaluation::writing(keyspaces.keyspace(keyspace), &mut writer, View::Newest);
         let written = evaluation.written_count();
         if let Some(name) = &expiry.field {

@@ -145,6 +145,11 @@ impl<W> Applied<W> {
         self.sets.iter().map(|(datacenter, set)| (*datacenter, set))
     }
 
+    /// Whether of each stream nothing is applied behind something that is not.
+    pub fn is_in_order(&self) -> bool {
+        self.sets.values().all(|set| set.above.is_empty())
+    }
+
     pub fn restore(&mut self, datacenter: DatacenterId, set: AppliedSet) {
         self.sets.insert(datacenter, set);
     }

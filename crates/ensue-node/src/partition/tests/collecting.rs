@@ -10,6 +10,7 @@ use crate::partition::maintenance::collect::COLLECTED_AT_ONCE;
 use bytes::Bytes;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
+use ensue_store::row::LARGE;
 use ensue_store::view::View;
 use ensue_types::{
     Breaking, Causes, Column, Effect, Incarnation, KeyspaceId, LogicalTime, Now, Position, RowEffect, Rule,
@@ -215,7 +216,7 @@ fn the_tombstones_of_a_large_row_go_over_several_turns() {
     let count = COLLECTED_AT_ONCE + 500;
     let fields: String = (0..count).map(|number| format!(" f{number} 1")).collect();
     world.run(&format!("HSET h{fields}"));
-    world.run("DEL h");
+    world.run(&format!("HDEL h{}", fields.replace(" 1", "")));
     pass(&mut world);
     let time = LogicalTime::from_ms(world.now.wall_ms);
     report(&mut world, time, Position(0));
@@ -225,6 +226,36 @@ fn the_tombstones_of_a_large_row_go_over_several_turns() {
         left.push(tombstones(&world));
     }
     assert_eq!(left, [count, 500, 0]);
+    assert_eq!(world.partition.keyspaces.keyspace(KeyspaceId(0)).bytes(), 0, "all of its memory is back");
+}
+
+#[test]
+fn the_columns_of_a_removed_row_are_freed_over_several_turns() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::under("eiger", BTreeMap::new(), now, u64::MAX).started();
+    let fields: String = (0..20_000).map(|number| format!(" f{number} 1")).collect();
+    world.run(&format!("HSET h{fields}"));
+    world.run("DEL h");
+    let columns = |world: &World| {
+        let rows = world.partition.keyspaces.rows(KeyspaceId(0)).expect("it is there");
+        rows.check_invariants();
+        rows.ended_columns()
+    };
+    assert_eq!(tombstones(&world), 1, "of the row");
+    let begun_us = world.now.monotonic_us;
+    while columns(&world) > 0 {
+        let before = columns(&world);
+        let next_us = world.partition.next_timer().expect("it goes on by itself");
+        world.now.monotonic_us = next_us.max(world.now.monotonic_us);
+        world.partition.on_timer(world.now);
+        world.partition.on_turn_end();
+        assert_eq!(columns(&world), before.saturating_sub(16 * LARGE));
+    }
+    assert!(world.now.monotonic_us <= begun_us + 10_000, "it does not wait for another timer");
+    pass(&mut world);
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    report(&mut world, time, Position(0));
+    pass(&mut world);
     assert_eq!(world.partition.keyspaces.keyspace(KeyspaceId(0)).bytes(), 0, "all of its memory is back");
 }
 

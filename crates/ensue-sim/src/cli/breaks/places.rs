@@ -258,6 +258,13 @@ const ROWS: &[Row] = &[
         protocols: &["cure"],
         rules: &[Rule::DoubtWhoFailedBeforeTheEnd],
     },
+    // Where nothing waits for its past.
+    Row {
+        worlds: Worlds::Drawn,
+        seeds: SEEDS_OF_THE_HARD,
+        protocols: &["eventual"],
+        rules: &[Rule::RemovedRowsStayRemoved],
+    },
     // Directories.
     Row {
         worlds: Worlds::LosingDirectories,
