@@ -109,9 +109,9 @@ struct Stood {
     after: Duration,
 }
 
-type Asked = Vec<(u16, Result<Stood, String>)>;
+type Asked = (u16, Result<Stood, String>);
 
-fn hold_all(links: &mut [(u16, Target)], name: &str, hold_ms: u64) -> Asked {
+fn hold_all(links: &mut [(u16, Target)], name: &str, hold_ms: u64) -> Vec<Asked> {
     thread::scope(|scope| {
         let asking: Vec<_> = links
             .iter_mut()
@@ -144,7 +144,7 @@ fn hold(link: &mut Target, number: u16, name: &str, hold_ms: u64) -> Result<Stoo
 }
 
 /// Whether there was a moment at which all nodes that answered stood still.
-fn stood_still_together(asked: &Asked) -> bool {
+fn stood_still_together(asked: &[Asked]) -> bool {
     let stood = || asked.iter().filter_map(|(_, stood)| stood.as_ref().ok());
     // An answer that took no time on its way came when the node had said it.
     let begin = stood()
@@ -154,7 +154,7 @@ fn stood_still_together(asked: &Asked) -> bool {
     matches!((begin, end), (Some(begin), Some(end)) if begin + MARGIN <= end)
 }
 
-fn not_together(asked: &Asked) -> String {
+fn not_together(asked: &[Asked]) -> String {
     match asked.iter().find_map(|(number, stood)| Some((number, stood.as_ref().err()?))) {
         Some((number, why)) => format!("node {number}: {why}"),
         None => {
@@ -164,7 +164,7 @@ fn not_together(asked: &Asked) -> String {
 }
 
 /// The files of all nodes as those of one; or why they are not whole.
-fn put_together(source: &mut Target, asked: &Asked, name: &str) -> anyhow::Result<Result<Kept, String>> {
+fn put_together(source: &mut Target, asked: &[Asked], name: &str) -> anyhow::Result<Result<Kept, String>> {
     let mut lists = Vec::new();
     let mut standings = Vec::new();
     for (number, _) in asked.iter().filter(|(_, stood)| stood.is_ok()) {

@@ -22,14 +22,14 @@ fn nodes_stood_still_together_if_their_times_certainly_overlap() {
     let begin = Instant::now();
     // Two milliseconds went by on the way: it stood still from 12 on at the latest, until 30 at least.
     let first = (0, stood(begin, 0, 42, [10, 20, 10]));
-    let with = |other| stood_still_together(&vec![first.clone(), (1, other)]);
+    let with = |other| stood_still_together(&[first.clone(), (1, other)]);
     assert!(with(stood(begin, 0, 42, [10, 20, 10])));
     assert!(with(stood(begin, 15, 57, [10, 20, 10])), "from 27 on");
     assert!(!with(stood(begin, 18, 60, [10, 20, 10])), "from 30 on, when the first one may have gone on");
     assert!(!with(stood(begin, 0, 80, [10, 20, 10])), "it may have been asked after 38 milliseconds");
     assert!(with(stood(begin, 0, 80, [10, 60, 8])), "and stood still for long enough");
     assert!(with(Err("there is no link".into())), "who does not answer is looked at apart");
-    assert!(!stood_still_together(&Vec::new()));
+    assert!(!stood_still_together(&[]));
 }
 
 fn standings(text: &str) -> Vec<Standing> {
