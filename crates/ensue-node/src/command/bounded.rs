@@ -90,7 +90,7 @@ fn balance(
 ) -> Result<Reply, Halt> {
     let own = evaluation.own_datacenter();
     let has_counters = evaluation.clear_loose_shares(key);
-    let Some(mut held) = evaluation.escrow(key)? else { return Ok(super::flag(has_counters)) };
+    let Some(mut held) = evaluation.escrow_to_write(key)? else { return Ok(super::flag(has_counters)) };
     let gifts = match home {
         Some(home) if home == own => Vec::new(),
         Some(home) if others.contains(&home) => held.counter.all_to(own, home),
@@ -109,7 +109,7 @@ fn balance(
 
 /// The counter that a command is going to change.
 fn to_write(evaluation: &mut Evaluation<'_>, key: &Bytes) -> Result<Held, Halt> {
-    let held = evaluation.escrow(key)?.ok_or(CommandError::NoSuchKey)?;
+    let held = evaluation.escrow_to_write(key)?.ok_or(CommandError::NoSuchKey)?;
     if held.hides_own() && evaluation.is_stable() {
         return Err(Halt::Error(HIDDEN));
     }

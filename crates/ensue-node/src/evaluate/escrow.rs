@@ -23,10 +23,18 @@ pub struct Held {
 }
 
 impl Evaluation<'_> {
-    /// The counter that a row shows, with what its datacenter knows of it and may let the reader see, and all that the
-    /// own datacenter has done, seen or not.
+    /// The counter that a row shows, as the view shows it.
     pub fn escrow(&mut self, key: &[u8]) -> Result<Option<Held>, Halt> {
-        let own = self.own_datacenter();
+        self.escrow_with(key, DatacenterId::EVERY)
+    }
+
+    /// The same to be changed: with all that the own datacenter has done to it, seen or not.
+    pub fn escrow_to_write(&mut self, key: &[u8]) -> Result<Option<Held>, Halt> {
+        self.escrow_with(key, self.own_datacenter())
+    }
+
+    /// With what the view hides of this datacenter's share.
+    fn escrow_with(&mut self, key: &[u8], own: DatacenterId) -> Result<Option<Held>, Halt> {
         let Some(row) = present(self.keyspace, &mut self.observed, key, self.view, self.at)? else {
             return Ok(None);
         };
