@@ -48,8 +48,7 @@ use keyspaces::{Keyspaces, snapshot::FirstRead, snapshot::SecondRead};
 use maintenance::{Maintenance, invariants::Parts, metrics::Metrics};
 use others::Others;
 use peering::Peering;
-use peers::buffered::waits_for_the_log;
-use peers::{Halt, Peers};
+use peers::{Halt, Peers, buffered::waits_for_the_log};
 use persistence::Persistence;
 use reads::Reads;
 use recovery::closing::{Close, Closing, SHUTTING_DOWN};
@@ -484,7 +483,6 @@ impl Partition {
         self.keyspaces.send_acknowledgements(&mut self.cx, &mut self.others);
         self.reads.report_times(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.executor().serve_pops();
-        self.keyspaces.note_waiting(self.others.replication.inbound.waiting_bytes());
         if self.keyspaces.shrink(&mut self.cx, &mut self.others) {
             self.executor().notify_changes();
         }
@@ -687,12 +685,12 @@ impl Partition {
 
     /// The directory is another one than the one that was read: everything begins as with a start.
     fn read_anew(&mut self) {
-        let Partition { cx, keyspaces, peers, maintenance, .. } = self;
+        let cx = &mut self.cx;
         let mut anew = Partition::new(cx.id, cx.config.clone(), cx.protocols.clone(), cx.now);
         anew.cx.take_over(cx);
-        anew.keyspaces.take_over_bounds(keyspaces);
-        anew.maintenance.take_over_bounds(maintenance);
-        anew.peers.buffered = std::mem::take(&mut peers.buffered);
+        anew.keyspaces.take_over_bounds(&self.keyspaces);
+        anew.maintenance.take_over_bounds(&self.maintenance);
+        anew.peers.buffered = std::mem::take(&mut self.peers.buffered);
         *self = anew;
         self.start();
     }

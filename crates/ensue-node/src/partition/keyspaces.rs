@@ -224,11 +224,6 @@ impl Keyspaces {
         self.memory_max = before.memory_max;
     }
 
-    /// Received entries take so much until they become rows.
-    pub(in crate::partition) fn note_waiting(&mut self, bytes: u64) {
-        self.waiting_bytes = bytes;
-    }
-
     pub(crate) fn keyspace(&mut self, keyspace: KeyspaceId) -> &mut Keyspace {
         &mut self.keyspaces[usize::from(keyspace.0)]
     }

@@ -488,8 +488,7 @@ impl Turn<'_> {
                 self.reply(&users::CHANGED);
             }
             InMulti::Exec(exec) => {
-                let now = self.cx.now;
-                let mut multi = self.session.multi.take().unwrap_or_default();
+                let (now, mut multi) = (self.cx.now, self.session.multi.take().unwrap_or_default());
                 users::mark_anew(self, &mut multi);
                 let counted = spec.map(|spec| record::exec(self, spec, &multi));
                 self.session.counted.extend(counted);

@@ -45,6 +45,7 @@ impl Keyspaces {
     /// Evicts some rows, turn by turn, after the bound was set below what rows took: until those that are gone took
     /// that much. Says whether any is gone.
     pub(in crate::partition) fn shrink(&mut self, cx: &mut Cx, others: &mut Others) -> bool {
+        self.waiting_bytes = others.replication.inbound.waiting_bytes();
         let may = self.excess > 0 && self.accesses.policy().evicts();
         if !may || others.is_catching_up() || self.write_refusal(cx, others, false).is_some() {
             return false;
