@@ -18,6 +18,7 @@ use ensue_protocol::Choice;
 use ensue_resp::Request;
 use ensue_resp::request::Bounded;
 use ensue_store::cell::Write;
+use ensue_store::compact::RowRef;
 use ensue_store::view::View;
 use ensue_types::{Context, DatacenterId, KeyspaceId, Reply, limits};
 
@@ -52,7 +53,10 @@ impl Maintenance {
             let keys = rows.take_escrows(CHANGED_AT_ONCE, after, OTHERS_AT_ONCE);
             *after = rows.escrow_after(after, OTHERS_AT_ONCE);
             for key in keys {
-                let busy = !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &key);
+                let row = keyspaces.keyspace(keyspace).row(&key);
+                // Readers of this datacenter see its writes at once, also one that rests on what they do not see yet.
+                let hides = matches!(row, Some(RowRef::Whole(row)) if row.unsettled() > 0);
+                let busy = hides || !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &key);
                 if busy || others.is_catching_up() || keyspaces.write_refusal(cx, others, false).is_some() {
                     keyspaces.keyspace(keyspace).keep_escrow(key);
                     continue;
