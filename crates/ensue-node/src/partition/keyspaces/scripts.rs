@@ -20,7 +20,7 @@ use crate::partition::work::{FORGOTTEN, Work};
 use crate::view::{Shown, view_of};
 use bytes::Bytes;
 use ensue_acl::{self as acl, Denied, User};
-use ensue_resp::request::{Blocking, WaitingPop};
+use ensue_resp::request::{Blocking, WaitingPop, Whole};
 use ensue_resp::{AS_USER, CommandError, CommandSpec, Flags, Request, Route};
 use ensue_script::{Call, Called, Calls, Growth, Invocation, Limits, Outcome, Run, Script};
 use ensue_store::keyspace::Keyspace;
@@ -466,7 +466,7 @@ impl Commands<'_> {
             Route::Everywhere if partitions > 1 => {
                 return refused("it is about every partition, and a script sees one");
             }
-            Route::Rename | Route::Owner | Route::Script => return refused("it is a step of its own"),
+            Route::Owner | Route::Script => return refused("it is a step of its own"),
             _ => {}
         }
         for key in ensue_resp::keys(spec, args) {
@@ -507,7 +507,10 @@ impl Commands<'_> {
         let mut evaluation = Evaluation::writing(self.rows, self.writer, view);
         // Several commands of a script have the same time.
         evaluation.seed ^= self.script.calls.rotate_left(32);
-        let reply = command::run(&request, &mut evaluation).unwrap_or(FORGOTTEN);
+        let reply = match &request {
+            Request::Rename { key, target } => rename(&mut evaluation, key, target, spec.name == "renamenx"),
+            _ => command::run(&request, &mut evaluation).unwrap_or(FORGOTTEN),
+        };
         let observed = evaluation.observed;
         let pieces = observed.pieces + walked + self.writer.changes.effects.len() - written;
         self.script.observed.depend_on(observed);
@@ -542,6 +545,28 @@ impl Commands<'_> {
             _ => NOT_ALLOWED,
         };
         (reply, 0)
+    }
+}
+
+/// `RENAME` and `RENAMENX` within one partition: a copy, and the removal of what it was made of.
+fn rename(evaluation: &mut Evaluation<'_>, key: &Bytes, target: &Bytes, is_new: bool) -> Reply {
+    let mut run = |request: Request| command::run(&request, evaluation).unwrap_or(FORGOTTEN);
+    let answer = |is_done: bool| if is_new { Reply::Integer(is_done.into()) } else { Reply::OK };
+    match run(Request::Touch { keys: vec![key.clone()] }) {
+        Reply::Integer(0) => return CommandError::NoSuchKey.reply(),
+        Reply::Integer(_) if key == target => return answer(false),
+        Reply::Integer(_) => {}
+        error => return error,
+    }
+    let (source, target) = (key.clone(), target.clone());
+    match run(Request::Whole(Whole::Copy { source, target, replace: !is_new })) {
+        Reply::Integer(0) => return answer(false),
+        Reply::Integer(_) => {}
+        error => return error,
+    }
+    match run(Request::Delete { keys: vec![key.clone()] }) {
+        Reply::Integer(_) => answer(true),
+        error => error,
     }
 }
 

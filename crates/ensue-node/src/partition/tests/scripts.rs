@@ -167,6 +167,44 @@ fn a_script_is_named_by_its_digest_until_it_is_flushed() {
 }
 
 #[test]
+fn a_script_renames_keys_of_every_type_with_their_deadline() {
+    each(|mut world| {
+        let mut renamed = |make: &str, read: &str| {
+            let script = format!(
+                "redis.call('DEL', 'a', 'b') redis.call({make}) redis.call('SET', 'b', 'before', 'EX', 50) \
+                 return {{redis.call('RENAME', 'a', 'b'), redis.call('EXISTS', 'a'), redis.call({read}), \
+                 redis.call('TTL', 'b')}}"
+            );
+            world.run(&["EVAL", &script, "2", "a", "b"])
+        };
+        assert_eq!(renamed("'SET', 'a', 1", "'GET', 'b'"), "*4|+OK|:0|$1|1|:-1|");
+        assert_eq!(renamed("'SET', 'a', 1, 'EX', 90", "'GET', 'b'"), "*4|+OK|:0|$1|1|:90|");
+        assert_eq!(renamed("'RPUSH', 'a', 'x', 'y'", "'LRANGE', 'b', 0, -1"), "*4|+OK|:0|*2|$1|x|$1|y|:-1|");
+        assert_eq!(renamed("'ZADD', 'a', 2, 'x'", "'ZSCORE', 'b', 'x'"), "*4|+OK|:0|$1|2|:-1|");
+        assert_eq!(renamed("'HSET', 'a', 'f', 'v'", "'HGET', 'b', 'f'"), "*4|+OK|:0|$1|v|:-1|");
+        assert_eq!(renamed("'XADD', 'a', '5-1', 'f', 'v'", "'XLEN', 'b'"), "*4|+OK|:0|:1|:-1|");
+    });
+}
+
+#[test]
+fn a_script_renames_nothing_that_is_not_there_and_replaces_nothing_by_renamenx() {
+    each(|mut world| {
+        let missing = world.eval("return redis.call('RENAME', 'a', 'b')");
+        assert!(missing.starts_with("-ERR no such key"), "{missing}");
+        world.words("SET a 1");
+        assert_eq!(world.eval("return redis.call('RENAME', 'a', 'a')"), "+OK|");
+        assert_eq!(world.eval("return redis.call('RENAMENX', 'a', 'a')"), ":0|");
+        assert_eq!(world.words("GET a"), "$1|1|");
+        world.words("SET b 2");
+        assert_eq!(world.eval("return redis.call('RENAMENX', 'a', 'b')"), ":0|");
+        assert_eq!(world.words("MGET a b"), "*2|$1|1|$1|2|");
+        world.words("DEL b");
+        assert_eq!(world.eval("return redis.call('RENAMENX', 'a', 'b')"), ":1|");
+        assert_eq!(world.words("MGET a b"), "*2|$-1|$1|1|");
+    });
+}
+
+#[test]
 fn what_is_not_for_scripts_is_refused_in_them() {
     each(|mut world| {
         let mut error = |call: &str| {
@@ -185,7 +223,6 @@ fn what_is_not_for_scripts_is_refused_in_them() {
         ] {
             assert_eq!(error(call), "ERR This Redis command is not allowed from script", "{call}");
         }
-        assert!(error("'RENAME', 'a', 'b'").starts_with("ERR RENAME inside a script is refused"));
         assert!(error("'FLUSHALL'").starts_with("ERR FLUSHALL inside a script is refused"));
         assert_eq!(error("'SELECT', '0'"), "no error");
         assert_eq!(error("'SELECT', '16'"), "ERR DB index is out of range");
