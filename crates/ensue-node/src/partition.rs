@@ -127,7 +127,7 @@ impl Partition {
     }
 
     pub(crate) fn count_refused(&mut self, by: DatacenterId) {
-        self.peers.count_refused(&mut self.cx, by);
+        self.peers.count_refused(&self.cx, by);
     }
 
     /// The partition does something else from here on.

@@ -262,7 +262,7 @@ fn tell(place: &Place<'_>, words: &str) {
     log::warning(format_args!(
         "DAMAGE on the disk: {}/{}/{} {words}. The partition goes on serving; its next start would refuse the file. See \
          'Damage that is found while a node serves' in docs/failures.md",
-        folder.display(),
+        folder.to_string_lossy(),
         folder_name(place.partition),
         place.file,
     ));
