@@ -64,4 +64,18 @@ impl Drawer<'_> {
         };
         draft.commands.push(Command::new(&text, Expect::Anything));
     }
+
+    /// Members by everyone, and sets removed or replaced as a whole: only convergence is checked.
+    pub(super) fn any_members(&mut self, draft: &mut Draft) {
+        let key = format!("ms{}", self.random.index(2));
+        let [member, other, another] = [(); 3].map(|()| format!("m{}", self.random.index(12)));
+        let text = match self.random.below(16) {
+            0..8 => format!("SADD {key} {member} {other} {another}"),
+            8 | 9 => format!("SREM {key} {member}"),
+            10..13 => format!("DEL {key}"),
+            13 | 14 => format!("SINTERSTORE {key} {key}"),
+            _ => format!("SMEMBERS {key}"),
+        };
+        draft.commands.push(Command::new(&text, Expect::Anything));
+    }
 }

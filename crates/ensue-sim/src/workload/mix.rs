@@ -90,7 +90,7 @@ pub const KINDS: [(Kind, u64); 42] = [
     (Kind::Private, 8),
     (Kind::PrivateTransaction, 3),
     (Kind::Total, 3),
-    (Kind::Mixed, 2),
+    (Kind::Mixed, 6),
     (Kind::Flush, 1),
     (Kind::ScoreSet, 4),
     (Kind::ScoreRead, 3),
@@ -550,6 +550,9 @@ impl Drawer<'_> {
 
     /// Values, additions and deletes of one key by everyone, of some keys with deadlines: only convergence is checked.
     fn anything_goes(&mut self, draft: &mut Draft) {
+        if self.random.chance(400) {
+            return self.any_members(draft);
+        }
         if self.random.chance(400) {
             return self.anything_with_deadlines(draft);
         }

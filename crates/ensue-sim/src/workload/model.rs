@@ -143,7 +143,10 @@ impl Model {
         let row = self.rows.entry(key.clone()).or_insert_with(|| Row::Set(BTreeSet::new()));
         let Row::Set(members) = row else { return None };
         let answer = match name {
-            "SADD" => Answer::Integer(i64::from(members.insert(rest.first()?.clone()))),
+            "SADD" => {
+                let added = rest.iter().filter(|member| members.insert((*member).clone()));
+                Answer::Integer(added.count() as i64)
+            }
             "SREM" => Answer::Integer(i64::from(members.remove(rest.first()?))),
             "SISMEMBER" => Answer::Integer(i64::from(members.contains(rest.first()?))),
             "SMEMBERS" => Answer::Array(members.iter().map(|m| bulk(m)).collect()),

@@ -43,7 +43,8 @@ fn draw(random: &mut Random, prefix: &str) -> String {
         2 | 3 => format!("GET {prefix}t{slot}"),
         4 | 5 => format!("INCRBY {prefix}t{slot} {number}"),
         6 => format!("DECRBY {prefix}t{slot} {number}"),
-        7 => format!("DEL {prefix}t{slot}"),
+        // Of whatever kind: all of it goes at once.
+        7 => format!("DEL {prefix}{}{slot}", ["t", "h", "s", "s", "z", "q"][random.index(6)]),
         8 => format!("APPEND {prefix}t{slot} {part}"),
         9 => format!("SETNX {prefix}t{slot} {number}"),
         10 => format!("GETSET {prefix}t{slot} {number}"),
@@ -52,7 +53,7 @@ fn draw(random: &mut Random, prefix: &str) -> String {
         13 => format!("HDEL {prefix}h{slot} f{part}"),
         14 => format!("HGETALL {prefix}h{slot}"),
         15 => format!("HGET {prefix}h{slot} f{part}"),
-        16 => format!("SADD {prefix}s{slot} m{part}"),
+        16 => format!("SADD {prefix}s{slot} m{part} m{}", random.below(6)),
         17 => format!("SREM {prefix}s{slot} m{part}"),
         18 => format!("SMEMBERS {prefix}s{slot}"),
         19 => format!("ZADD {prefix}z{slot} {number} m{part}"),

@@ -48,6 +48,8 @@ impl Maintenance {
         self.balancer.after.resize(usize::from(limits::KEYSPACES), Bytes::new());
         for number in 0..limits::KEYSPACES {
             let keyspace = KeyspaceId(number);
+            let protocol = cx.protocols.get(usize::from(number));
+            let versioned = protocol.is_some_and(|protocol| protocol.needs().snapshot_vectors);
             let after = &mut self.balancer.after[usize::from(number)];
             let rows = keyspaces.keyspace(keyspace);
             let keys = rows.take_escrows(CHANGED_AT_ONCE, after, OTHERS_AT_ONCE);
@@ -55,7 +57,7 @@ impl Maintenance {
             for key in keys {
                 let row = keyspaces.keyspace(keyspace).row(&key);
                 // Readers of this datacenter see its writes at once, also one that rests on what they do not see yet.
-                let hides = matches!(row, Some(RowRef::Whole(row)) if row.unsettled() > 0);
+                let hides = versioned && matches!(row, Some(RowRef::Whole(row)) if row.unsettled() > 0);
                 let busy = hides || !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &key);
                 if busy || others.is_catching_up() || keyspaces.write_refusal(cx, others, false).is_some() {
                     keyspaces.keyspace(keyspace).keep_escrow(key);
