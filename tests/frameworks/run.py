@@ -7,11 +7,12 @@ Each program is a process with a time limit, against an empty server of each kin
 four, and with all keys at home in the first of three datacenters, where the program uses all three. A program that
 Redis does not pass says nothing about Ensue. The exit code is 1 if one that Redis passes fails.
 
-This needs redis-py, a `redis-server`, Python and Node, and a binary as the end-to-end tests do (ENSUE_BIN).
+This needs a `redis-server`, Python and Node, and a binary as the end-to-end tests do (ENSUE_BIN).
 """
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -24,14 +25,22 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+TARGET = ROOT / "target/frameworks"
+PYTHON = TARGET / "venv/bin/python"
 sys.path.insert(0, str(ROOT / "tests/e2e"))
+
+if importlib.util.find_spec("redis") is None:
+    # Goes on within the environment that the programs get.
+    subprocess.run([sys.executable, "-m", "venv", str(TARGET / "venv")], check=True)
+    pins = (HERE / "requirements.txt").read_text().split()
+    client = next(pin for pin in pins if pin.startswith("redis=="))
+    subprocess.run([str(PYTHON), "-m", "pip", "install", "-q", client], check=True)
+    os.execv(PYTHON, [str(PYTHON), *sys.argv])
 
 import redis  # noqa: E402
 from cluster import Cluster, wait_until  # noqa: E402
 from ports import Ports  # noqa: E402
 
-TARGET = ROOT / "target/frameworks"
-PYTHON = TARGET / "venv/bin/python"
 RECORD = ROOT / "docs/figures/frameworks.md"
 KINDS = {"redis": "Redis", "one": "One partition", "four": "Four partitions", "home": "At home"}
 LIMIT_S = 150
