@@ -1,12 +1,15 @@
 """Every node of three datacenters is restarted under load, and of five replicas two are lost: nobody notices for long."""
 
+import contextlib
+import re
 import shutil
 import signal
+import urllib.request
 
 import pytest
 import redis
 from cluster import Crew, wait_until
-from replicated import KEYS, Counter, Group, adds_up
+from replicated import KEYS, PARTITIONS, Counter, Group, adds_up
 
 # What a client is answered while an owner changes, or while its node stops or starts: it asks again.
 RETRIABLE = {"UNAVAILABLE", "UNKNOWN", "LOADING", "STOPPED"}
@@ -102,6 +105,9 @@ def test_of_five_replicas_two_may_be_lost_at_once(group):
     one.ask(1, "SET", "meanwhile", "1")
     for number in lost:
         one.start(number)
+    # Those that were lost are believed to have votes until the new ones say who they are.
+    for number in lost:
+        wait_until(lambda number=number: replicates_all(one, number), 60, f"node {number} is a full member again")
     wait_until(lambda: votes(one, 1) == {0, 1, 2, 3, 4}, 60, "all five have votes again")
     # Two others may be lost now.
     for number in (1, 2):
@@ -113,10 +119,19 @@ def test_of_five_replicas_two_may_be_lost_at_once(group):
         wait_until(lambda number=number: adds_up(one, number, counters), 20, f"node {number} has what was acknowledged")
 
 
+def replicates_all(group, number):
+    """By its own word."""
+    with contextlib.suppress(OSError):
+        with urllib.request.urlopen(f"http://127.0.0.1:{group.metrics_port(number)}/metrics", timeout=10) as answer:
+            page = answer.read().decode()
+        counts = re.findall(r'^ensue_replica_partitions\{role="(?:leader|follower)"\} (\d+)', page, re.M)
+        return sum(map(int, counts)) == PARTITIONS
+
+
 def votes(group, number):
     """The nodes that have a vote in every partition."""
     found = []
-    for partition in range(4):
+    for partition in range(PARTITIONS):
         text = group.ask(number, "CAUSAL", "REPLICAS", partition)
         lines = [line for line in text.split() if line.startswith("node") and "vote=yes,heard=yes" in line]
         found.append({int(line.split(":")[0][4:]) for line in lines})
