@@ -44,7 +44,7 @@ from ports import Ports  # noqa: E402
 RECORD = ROOT / "docs/figures/frameworks.md"
 KINDS = {"redis": "Redis", "one": "One partition", "four": "Four partitions", "home": "At home"}
 LIMIT_S = 150
-HOMES = ["--set", "keyspace=0 home * dc1"]
+HOMES = ["--set", "keyspace=0 home * dc1", "--set", "keyspace=0 home-reads yes"]
 
 
 def main():

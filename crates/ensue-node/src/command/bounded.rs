@@ -171,6 +171,5 @@ fn rights(rights: Option<i128>) -> Reply {
 const NO_BOUND: Reply =
     Reply::error("ERR the counter has no bound on that side, and nobody needs rights for it");
 const HIDDEN: Reply = Reply::error(
-    "BLOCKED the session has fallen back and does not see all that its datacenter has done to the counter; nothing \
-     was changed",
+    "BLOCKED the session does not see all that its datacenter has done to the counter; nothing was changed",
 );

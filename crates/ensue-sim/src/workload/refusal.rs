@@ -11,7 +11,7 @@ use crate::oracle::{Violation, property};
 use crate::resp::Answer;
 use crate::world::World;
 use crate::world::marks::{Mark, Marks};
-use ensue_protocol::{Availability, Promises};
+use ensue_protocol::{Availability, Promises, Recency};
 use ensue_types::Args;
 
 /// What such an answer means.
@@ -37,11 +37,15 @@ impl Refusal {
         if text.starts_with("SCRIPTSTOPPED ") && request.commands.iter().any(|one| is_endless(&one.expect)) {
             return Some(Refusal::Stopped);
         }
+        let is_of_counter = text.starts_with("BLOCKED ") && text.contains(" the counter");
         match promises.availability {
             Availability::Blocks if text.starts_with("BLOCKED ") => Some(Refusal::Blocked),
             Availability::FallsBack if text.starts_with("FALLBACK ") => Some(Refusal::FellBack),
             // Of a bounded counter, of which the session does not see all.
             Availability::FallsBack if text.starts_with("BLOCKED ") => Some(Refusal::Blocked),
+            _ if promises.recency == Recency::OwnPast && text.starts_with("BLOCKED ") => {
+                Some(Refusal::Blocked)
+            }
             _ if text.starts_with("DISCARDED ") => Some(Refusal::Parted),
             _ => None,
         }
