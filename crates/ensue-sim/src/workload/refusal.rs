@@ -43,9 +43,7 @@ impl Refusal {
             Availability::FallsBack if text.starts_with("FALLBACK ") => Some(Refusal::FellBack),
             // Of a bounded counter, of which the session does not see all.
             Availability::FallsBack if text.starts_with("BLOCKED ") => Some(Refusal::Blocked),
-            _ if promises.recency == Recency::OwnPast && text.starts_with("BLOCKED ") => {
-                Some(Refusal::Blocked)
-            }
+            _ if promises.recency == Recency::OwnPast && is_of_counter => Some(Refusal::Blocked),
             _ if text.starts_with("DISCARDED ") => Some(Refusal::Parted),
             _ => None,
         }
