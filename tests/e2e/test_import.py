@@ -296,7 +296,8 @@ def append_only(path, *commands):
 
 
 def test_a_flush_empties_what_was_there_before_it_and_nothing_behind_it(target, start_redis, tmp_path):
-    server = start_redis("--appendonly", "yes")
+    # With `everysec` a write may wait for a sync before it is in the file.
+    server = start_redis("--appendonly", "yes", "--appendfsync", "always")
     for database in range(2):
         with server.client(database) as client:
             client.set("of the snapshot", database)
