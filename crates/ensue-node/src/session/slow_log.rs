@@ -64,7 +64,7 @@ impl SlowLog {
         (0..DEFAULT_US).contains(&slower_than_us)
     }
 
-    pub(super) fn note(&mut self, session: SessionId, args: &Args, (address, name): (&str, &Bytes)) {
+    pub(super) fn note(&mut self, session: SessionId, args: &[Bytes], (address, name): (&str, &Bytes)) {
         let (address, name) = (Bytes::copy_from_slice(address.as_bytes()), name.clone());
         self.noted.push(Noted { session, args: trimmed(args), address, name });
     }
@@ -131,7 +131,7 @@ impl Entry {
 }
 
 /// The arguments as far as they are kept, and how many more there were.
-fn trimmed(args: &Args) -> Args {
+fn trimmed(args: &[Bytes]) -> Args {
     let shown = if args.len() > ARGUMENTS_MAX { ARGUMENTS_MAX - 1 } else { args.len() };
     let mut kept: Args = args[..shown].iter().map(shortened).collect();
     if shown < args.len() {
