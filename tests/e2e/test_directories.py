@@ -199,7 +199,8 @@ def listed_writes(servers):
     return [effect for line in lines for effect in line["effects"] if effect["put"] == "fork"]
 
 
-def test_an_old_copy_of_a_directory_is_noticed_and_not_merged(servers):
+def go_back_to_an_old_copy(servers):
+    """dc2 has written `a`, and twenty keys after the copy of its directory that it is left with, stopped."""
     start_all(servers)
     servers.ask("dc2", "SET", "a", "1")
     wait_until(lambda: servers.ask("dc1", "GET", "a") == "1", 20, "dc1 has it")
@@ -213,8 +214,11 @@ def test_an_old_copy_of_a_directory_is_noticed_and_not_merged(servers):
     for name in ("dc1", "dc3"):
         wait_until(lambda one=name: servers.ask(one, "GET", "later19") == "19", 20, f"{name} has all")
     servers.end("dc2")
-    shutil.rmtree(servers.data("dc2"))
-    copy.rename(servers.data("dc2"))
+    replace_data(servers, "dc2", copy)
+
+
+def test_an_old_copy_of_a_directory_is_noticed_and_not_merged(servers):
+    go_back_to_an_old_copy(servers)
 
     # Alone it cannot know, serves, and takes writes; at the first contact it stops, and says how many.
     servers.end("dc1")
@@ -241,19 +245,7 @@ def test_an_old_copy_of_a_directory_is_noticed_and_not_merged(servers):
 
 
 def test_an_old_copy_that_has_stopped_hears_at_once_that_it_was_declared_dead(servers):
-    start_all(servers)
-    servers.ask("dc2", "SET", "a", "1")
-    wait_until(lambda: servers.ask("dc1", "GET", "a") == "1", 20, "dc1 has it")
-    servers.end("dc2")
-    copy = servers.directory / "copy"
-    shutil.copytree(servers.data("dc2"), copy)
-    servers.start("dc2")
-    wait_until(lambda: serves(servers, "dc2"), 20, "dc2 serves")
-    for number in range(20):
-        servers.ask("dc2", "SET", f"later{number}", number)
-    wait_until(lambda: servers.ask("dc1", "GET", "later19") == "19", 20, "dc1 has all")
-    servers.end("dc2")
-    replace_data(servers, "dc2", copy)
+    go_back_to_an_old_copy(servers)
     servers.start("dc2")
     for key in ("a", "b"):
         wait_until(lambda one=key: "STOPPED" in str(tried(servers, "dc2", "GET", one)), 20, "dc2 notices")
