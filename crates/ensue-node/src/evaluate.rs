@@ -13,7 +13,6 @@ mod made;
 mod observed;
 mod order;
 mod parts;
-mod removable;
 mod removal;
 mod writer;
 
@@ -36,7 +35,7 @@ use made::Made;
 pub use observed::{LooksUp, Observed};
 pub use order::{Ordered, Scored};
 pub use parts::Parts;
-use removable::removable;
+use removal::removable;
 pub use writer::{Changes, Writer};
 
 /// A walk over a row takes about this many steps however small its steps are to be, unless they would be larger than

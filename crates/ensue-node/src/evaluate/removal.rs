@@ -1,12 +1,14 @@
 //! Rows deleted: column by column, all columns of a large row by one effect where that can be, and a row whose deadline
-//! has passed some columns a turn where it cannot.
+//! has passed some columns a turn where it cannot. Shares of bounded counters that must outlive a row stay (`escrow`).
 
-use super::{Evaluation, Halt, effect_bytes, is_live, removable};
+use super::{Evaluation, Halt, effect_bytes, is_live};
 use bytes::Bytes;
 use ensue_store::compact::RowRef;
 use ensue_store::keyspace::RowRemoval;
 use ensue_store::view::View;
+use ensue_types::escrow::share_of;
 use ensue_types::{Column, Effect, RowEffect, Seen, limits};
+use std::collections::BTreeSet;
 
 /// Columns of a row whose deadline has passed that one turn deletes.
 const CLEARED_AT_ONCE: usize = 1_000;
@@ -138,4 +140,44 @@ impl<'a> Evaluation<'a> {
 fn removal_bytes(key: &Bytes, removal: &RowRemoval) -> usize {
     let others: usize = removal.others.iter().map(|column| effect_bytes(key, column, 0)).sum();
     others + 2 * effect_bytes(key, &Column::Row, 0)
+}
+
+/// The live columns of a row that may be removed together: all but shares whose counters are not among them.
+pub(super) fn removable(row: RowRef<'_>, view: View<'_>) -> Vec<Column> {
+    let mut columns = live_columns(row, view);
+    let is_counter = |column: &Column| matches!(column, Column::Escrow(name) if share_of(name).is_none());
+    if !columns.iter().any(|column| matches!(column, Column::Escrow(_))) {
+        return columns;
+    }
+    let counters: BTreeSet<Column> = columns.iter().filter(|column| is_counter(column)).cloned().collect();
+    columns.retain(|column| match column {
+        Column::Escrow(name) => share_of(name)
+            .is_none_or(|(counter, _)| counters.contains(&Column::Escrow(Bytes::copy_from_slice(counter)))),
+        _ => true,
+    });
+    columns
+}
+
+fn live_columns(row: RowRef<'_>, view: View<'_>) -> Vec<Column> {
+    let row = match row {
+        RowRef::Whole(row) => row,
+        RowRef::Compact(row) => {
+            let deadline = row.deadline().map(|_| Column::Deadline);
+            return if row.at(view).is_ok() {
+                [Column::Text].into_iter().chain(deadline).collect()
+            } else {
+                Vec::new()
+            };
+        }
+        RowRef::Packed(row) => {
+            let shown = row.columns().filter(|(_, settled)| settled.at(view).is_ok());
+            return shown.map(|(column, _)| column).collect();
+        }
+    };
+    if row.is_spent() {
+        let deadlines = row.field_deadlines().chain([Column::Deadline]);
+        let live = |column: &Column| row.cell(column).is_some_and(|cell| is_live(&cell, view));
+        return deadlines.filter(live).collect();
+    }
+    row.all_cells().filter(|(_, cell)| is_live(cell, view)).map(|(column, _)| column.into_owned()).collect()
 }
