@@ -63,7 +63,7 @@ pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<ExitCode> {
     let earlier = earlier(&args.to)?;
     let mut source = open(args)?;
     // Two at once would write into each other's files, which earlier copies share.
-    fs::create_dir(&folder).with_context(|| format!("{}: another backup makes it", folder.display()))?;
+    fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let kept = match moment::keep(args, &mut source, &name) {
         Ok(kept) => kept,
         Err(error) => {

@@ -1,9 +1,10 @@
 //! The server that is written to: commands go in windows.
 //!
 //! An answer may say that the server cannot take a command now, and that nothing has happened: memory or disk is full,
-//! a link has been cut for long, a partition reads its log. Whoever has all the time waits then, and has refused
-//! commands executed in their order before any other one; for everybody else it is an error. Answers that say that
-//! something may have happened, or that a person must do something, are errors in any case.
+//! a link has been cut for long, a partition reads its log. An import and a restore wait then: the refused commands of
+//! the window are sent again in their order before the next window, and never a second time those that were executed.
+//! So a refused command follows later ones of its window that were taken. For everybody else it is an error. Answers
+//! that say that something may have happened, or that a person must do something, are errors in any case.
 
 use super::Stop;
 use anyhow::{Context, bail};
