@@ -1,5 +1,6 @@
 //! Options by name, as scripts write them: `datacenters=3`, `delay=20ms`, `jitter=0us`.
 
+use super::SCRIPT_STEPS;
 use crate::faults::text::parse_us;
 use crate::protocols;
 use crate::world::options::{DiskOptions, Options};
@@ -90,7 +91,9 @@ impl Options {
             }
             "tuning" => {
                 choice(value, &[("usual", ())])?;
-                self.tuning = Tuning::default();
+                // But for runaway scripts, which would have half of all scenarios' time to themselves.
+                let (script_steps, script_paused_steps) = (SCRIPT_STEPS, SCRIPT_STEPS);
+                self.tuning = Tuning { script_steps, script_paused_steps, ..Tuning::default() };
             }
             _ => self.tune(name, value)?,
         }
