@@ -191,7 +191,7 @@ def listed_writes(servers):
     """What the stopped partitions of dc2 took after their starts, as their messages say how to list it."""
     servers.end("dc2")
     log = (servers.directory / "dc2.log").read_text()
-    places = set(re.findall(r"--writes-after (\d+:\d+)", log))
+    places = set(re.findall(r"--writes-after (\d+:\d+\.\d+)", log))
     listed = [ensue("fsck", servers.data("dc2"), "--writes-after", place) for place in places]
     assert places and all(one.returncode == 0 for one in listed)
     lines = [json.loads(line) for one in listed for line in one.stdout.splitlines()]

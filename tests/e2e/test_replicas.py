@@ -60,7 +60,7 @@ def test_any_node_may_lose_its_directory(group, directives):
 def has_votes(group, number):
     """The node owns partitions again, which only a member with a vote is given."""
     log = group.replica_states(number).rsplit("clients are served", 1)[-1]
-    owned = {line.split("partition ")[1].split()[0] for line in log.splitlines() if "lives here" in line}
+    owned = {line.split("partition ")[1].split()[0] for line in log.splitlines() if "is led by this core" in line}
     return bool(owned)
 
 

@@ -39,6 +39,12 @@ pub struct DatacenterTopology {
 }
 
 impl Topology {
+    /// The name of a datacenter, as the configuration has it.
+    pub fn name_of(&self, datacenter: DatacenterId) -> String {
+        let named = self.datacenters.get(usize::from(datacenter.0));
+        named.map_or_else(|| datacenter.to_string(), |datacenter| datacenter.name.clone())
+    }
+
     /// The core that owns a partition in a datacenter.
     pub fn owner(&self, datacenter: DatacenterId, partition: PartitionId) -> CoreId {
         self.datacenters[usize::from(datacenter.0)].placement[usize::from(partition.0)]

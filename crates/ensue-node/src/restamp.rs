@@ -22,12 +22,15 @@ pub enum CannotRestamp {
     #[error("{0}")]
     File(#[from] RestampError),
     #[error(
-        "it holds a time of {origin}, {time}, beyond the bound: the clock of {origin} was ahead, too; recover {origin} first, or \
-         wait until that time has passed"
+        "it holds a time of datacenter {}, {time}, beyond the bound: the clock there was ahead, too; recover that one \
+         first, or wait until the time has passed (datacenters are counted from 1, as the configuration names them)",
+        u16::from(origin.0) + 1
     )]
     Foreign { origin: DatacenterId, time: LogicalTime },
     #[error(
-        "{by} has seen a time of this datacenter beyond the bound, {time}: it cannot be changed any more, wait until it has passed"
+        "datacenter {} has seen a time of this one beyond the bound, {time}: it cannot be changed any more, wait until it \
+         has passed (datacenters are counted from 1, as the configuration names them)",
+        u16::from(by.0) + 1
     )]
     Known { by: DatacenterId, time: LogicalTime },
 }

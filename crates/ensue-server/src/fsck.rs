@@ -137,14 +137,14 @@ pub(crate) fn partitions(folder: &Path) -> Result<Vec<(PartitionId, PathBuf)>, F
 pub fn writes_after(
     path: &Path,
     partition: u16,
-    position: u64,
+    position: Position,
     mut found: impl FnMut(String),
 ) -> Result<(), FsckError> {
     for folder in datacenters(path)? {
         let _locks = lock(&folder, FlockOperation::NonBlockingLockShared)?;
         let shape = directory::read_shape(&folder)?;
         for (number, path) in partitions(&folder)?.into_iter().filter(|(number, _)| number.0 == partition) {
-            let mut check = begin(&shape, number).listing_after(Position(position));
+            let mut check = begin(&shape, number).listing_after(position);
             let mut reader = Reader { path, open: None };
             while let Some(op) = check.next_op() {
                 check.on_done(reader.carry_out(&op));

@@ -150,8 +150,13 @@ impl Peers {
         inputs.push_back(Input::LinkReport(condition::report(datacenter, conditions)));
     }
 
+    /// A datacenter, by the name of the configuration.
+    pub(crate) fn datacenter_name(&self, datacenter: DatacenterId) -> String {
+        self.topology.name_of(datacenter)
+    }
+
     /// A core, by the names of the configuration.
-    fn name(&self, peer: CoreName) -> String {
+    pub(crate) fn core_name(&self, peer: CoreName) -> String {
         self.identity.speaker(peer).to_string()
     }
 
@@ -385,7 +390,7 @@ impl Peers {
         if let Err(error) =
             registry.register(&mut stream, token_of(id), Interest::READABLE | Interest::WRITABLE)
         {
-            let who = peer.map_or("a peer".into(), |peer| self.name(peer));
+            let who = peer.map_or("a peer".into(), |peer| self.core_name(peer));
             self.complaints.warning(now_us, format_args!("{who} cannot be served: {error}"));
             return None;
         }
@@ -556,7 +561,7 @@ impl Peers {
         }
         let is_free = |peer: &CoreName| self.slots.get(peer).is_some_and(|slot| slot.link.is_none());
         let claimed = link.claimed().filter(is_free);
-        let who = claimed.map_or("nobody known".into(), |peer| self.name(peer));
+        let who = claimed.map_or("nobody known".into(), |peer| self.core_name(peer));
         let count = self.refused;
         match claimed {
             Some(peer) if reason.is_of_a_proven_peer() => self.fall(peer, reason, inputs),
@@ -572,7 +577,11 @@ impl Peers {
     fn rise(&mut self, peer: CoreName, inputs: &mut VecDeque<Input>) {
         let Some(slot) = self.slots.get_mut(&peer) else { return };
         if slot.condition.rise() {
-            log::verbose(format_args!("link from {} to {} is up", self.name(self.own), self.name(peer)));
+            log::verbose(format_args!(
+                "link from {} to {} is up",
+                self.core_name(self.own),
+                self.core_name(peer)
+            ));
             self.report(peer.datacenter, inputs);
         }
     }
@@ -583,7 +592,7 @@ impl Peers {
         if !self.set_fallen(peer, reason, inputs) {
             return;
         }
-        let (own, name) = (self.name(self.own), self.name(peer));
+        let (own, name) = (self.core_name(self.own), self.core_name(peer));
         match (reason.is_refusal(), was_up) {
             (true, _) => log::warning(format_args!("link from {own} to {name} is refused: {reason}")),
             (false, true) => log::warning(format_args!("link from {own} to {name} is down: {reason}")),

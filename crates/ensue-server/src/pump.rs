@@ -382,7 +382,7 @@ impl Pump {
 
     /// Tells the operator what is worth it.
     fn tell(&mut self, trace: &Trace) {
-        let core = self.name;
+        let core = self.peers.core_name(self.name);
         match trace {
             Trace::PartitionStopped { partition, reason } => {
                 log::warning(format_args!("{core}: partition {partition} stopped: {reason}"));
@@ -394,27 +394,28 @@ impl Pump {
             }
             Trace::TailLost { partition } => {
                 log::warning(format_args!(
-                    "{core}: partition {partition} may have lost the end of its log with the power: \
+                    "{core}: partition {partition} may have lost the end of its log: \
                      it asks the other datacenters what they have of it"
                 ));
             }
             Trace::TailRecovered { partition, entries } => {
-                log::warning(format_args!("{core}: partition {partition} took back {entries} entries"));
+                log::warning(format_args!("{core}: partition {partition} recovered {entries} entries"));
             }
             Trace::DeclaredLost { partition, origin, after } => {
                 log::warning(format_args!(
-                    "{core}: partition {partition}: of the stream of {origin} everything after {}.{} until its \
+                    "{core}: partition {partition}: of the stream of {} everything after {after} until its \
                      restart is lost",
-                    after.incarnation().0,
-                    after.number()
+                    self.peers.datacenter_name(*origin)
                 ));
             }
             Trace::TimeRefused { partition, by, ahead_ms: 0 } => {
+                let by = self.peers.datacenter_name(*by);
                 log::notice(format_args!(
                     "{core}: partition {partition}: {by} takes this datacenter's time again"
                 ));
             }
             Trace::TimeRefused { partition, by, ahead_ms } => {
+                let by = self.peers.datacenter_name(*by);
                 let now_us = self.clock.monotonic_us();
                 self.state.complaints.warning(
                     now_us,
@@ -446,15 +447,17 @@ impl Pump {
         }
     }
 
-    /// The same of partitions that live on several nodes.
+    /// The same of partitions that are replicated on several nodes.
     fn tell_of_replicas(&self, trace: &Trace) {
-        let core = self.name;
+        let core = self.peers.core_name(self.name);
         match trace {
             Trace::Leads { partition, term } => {
-                log::notice(format_args!("{core}: partition {partition} lives here since term {term}"));
+                log::notice(format_args!(
+                    "{core}: partition {partition} is led by this core since term {term}"
+                ));
             }
             Trace::LeadsNoMore { partition } => {
-                log::notice(format_args!("{core}: partition {partition} lives elsewhere"));
+                log::notice(format_args!("{core}: partition {partition} is led by another core"));
             }
             Trace::ReplicaDismissed { partition } => {
                 log::notice(format_args!("partition {partition} has no replica here any more"));
@@ -468,7 +471,7 @@ impl Pump {
 
     /// The same of directories that are empty, foreign or old.
     fn tell_of_directories(&self, trace: &Trace) {
-        let core = self.name;
+        let core = self.peers.core_name(self.name);
         match trace {
             Trace::Joining { partition } => {
                 log::notice(format_args!(
@@ -485,30 +488,37 @@ impl Pump {
                 ));
             }
             Trace::CopyBegun { partition, donor } => {
+                let donor = self.peers.datacenter_name(*donor);
                 log::warning(format_args!(
-                    "{core}: partition {partition} has lost its directory, and the logs of the other datacenters begin                      later: it takes a copy of what {donor} holds"
+                    "{core}: partition {partition} has lost its directory, and the logs of the other datacenters begin \
+                     later: it takes a copy of what {donor} holds"
                 ));
             }
             Trace::CopyGivenUp { partition, donor } => {
+                let donor = self.peers.datacenter_name(*donor);
                 log::warning(format_args!(
                     "{core}: the copy of {donor}'s partition {partition} broke off: another one is begun"
                 ));
             }
             Trace::Copied { partition, donor } => {
+                let donor = self.peers.datacenter_name(*donor);
                 log::notice(format_args!(
                     "{core}: partition {partition} holds a copy of what {donor} held, and takes what followed"
                 ));
             }
             Trace::PeerRefused { partition, datacenter, reason } => {
+                let datacenter = self.peers.datacenter_name(*datacenter);
                 log::warning(format_args!(
                     "{core}: partition {partition} exchanges nothing with {datacenter} any more: {reason}"
                 ));
             }
             Trace::PeerReadmitted { partition, datacenter } => {
+                let datacenter = self.peers.datacenter_name(*datacenter);
                 log::notice(format_args!("{core}: partition {partition} exchanges with {datacenter} again"));
             }
             Trace::GoesOnUnproved { partition, without } => {
-                let names: Vec<String> = without.iter().map(ToString::to_string).collect();
+                let names: Vec<String> =
+                    without.iter().map(|datacenter| self.peers.datacenter_name(*datacenter)).collect();
                 log::warning(format_args!(
                     "{core}: partition {partition} goes on though {} could not be asked whether this directory is the \
                      newest",

@@ -3,6 +3,7 @@
 use crate::LogicalTime;
 use bytes::Bytes;
 use std::fmt;
+use std::str::FromStr;
 
 /// A datacenter of the cluster, by its index in the configuration: `dc1` is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -209,14 +210,64 @@ impl fmt::Display for PartitionId {
     }
 }
 
+/// The incarnation, and the number within it: as `ensue fsck` takes it.
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
+        write!(f, "{}.{}", self.incarnation().0, self.number())
+    }
+}
+
+/// What `Display` writes; also a number alone, which is one of all incarnations.
+impl FromStr for Position {
+    type Err = NoPosition;
+
+    fn from_str(text: &str) -> Result<Position, NoPosition> {
+        let Some((incarnation, number)) = text.split_once('.') else {
+            return text.parse().map(Position).map_err(|_| NoPosition);
+        };
+        let (incarnation, number) = (incarnation.parse(), number.parse::<u64>());
+        match (incarnation, number) {
+            (Ok(incarnation @ 1..), Ok(number)) if number <= 1 << POSITION_BITS => {
+                Ok(Position(Position::before(Incarnation(incarnation)).0 + number))
+            }
+            _ => Err(NoPosition),
+        }
+    }
+}
+
+/// A text is no position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoPosition;
+
+impl std::error::Error for NoPosition {}
+
+impl fmt::Display for NoPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a position is an incarnation from 1 on, a dot and a number, as in 1.1200")
     }
 }
 
 impl fmt::Display for OperationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/{}.{}", self.datacenter, self.partition, self.incarnation.0, self.position)
+        write!(f, "{}/{}/{}.{}", self.datacenter, self.partition, self.incarnation.0, self.position.number())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_read_as_it_is_shown() {
+        let second = Position::before(Incarnation(2));
+        let shown = [(Position(3), "1.3"), (second.next(), "2.1"), (Position(second.0 + 42), "2.42")];
+        for (position, text) in shown {
+            assert_eq!((position.to_string().as_str(), text.parse()), (text, Ok(position)));
+        }
+        assert_eq!(second.to_string().parse(), Ok(second));
+        assert_eq!("7".parse(), Ok(Position(7)));
+        for text in ["", "0.1", "1.", "1.-2", "70000.1", "2.281474976710657"] {
+            assert_eq!(text.parse::<Position>(), Err(NoPosition), "{text}");
+        }
     }
 }

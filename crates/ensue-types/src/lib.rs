@@ -37,7 +37,7 @@ pub use field_deadline::FieldDeadline;
 pub use geo::{GeoPoint, GeoShape};
 pub use id::{
     Args, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
-    OperationId, PartitionId, Position, RequestId, SessionId,
+    NoPosition, OperationId, PartitionId, Position, RequestId, SessionId,
 };
 pub use observed::Observed;
 pub use part::Part;

@@ -2,6 +2,7 @@
 
 use crate::paint::Paint;
 use ensue_server::fsck::{self, Checked, Finding};
+use ensue_types::Position;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -17,14 +18,14 @@ pub(crate) struct FsckArgs {
 
     /// Instead, list what a partition wrote after a position of its own stream: a line of JSON for each write
     #[arg(long, value_name = "PARTITION:POSITION", value_parser = parse_place)]
-    writes_after: Option<(u16, u64)>,
+    writes_after: Option<(u16, Position)>,
 }
 
-fn parse_place(text: &str) -> Result<(u16, u64), String> {
+fn parse_place(text: &str) -> Result<(u16, Position), String> {
     let numbers = text.trim_start_matches('p').split_once(':');
     let place =
         numbers.and_then(|(partition, position)| Some((partition.parse().ok()?, position.parse().ok()?)));
-    place.ok_or_else(|| "the number of a partition, a colon and a position, as in 3:1200".to_owned())
+    place.ok_or_else(|| "the number of a partition, a colon and a position, as in 3:1.1200".to_owned())
 }
 
 const NOT_CHECKED: u8 = 2;

@@ -253,8 +253,7 @@ impl Cx {
     }
 
     pub(crate) fn name_of(&self, datacenter: DatacenterId) -> String {
-        let named = self.config.topology.datacenters.get(usize::from(datacenter.0));
-        named.map_or_else(|| datacenter.to_string(), |datacenter| datacenter.name.clone())
+        self.config.topology.name_of(datacenter)
     }
 
     /// The same within a turn, where the wall or another datacenter has moved the clock past its bound at once: what is

@@ -64,7 +64,8 @@ impl Cx<'_> {
     }
 
     pub(super) fn no_answer(&self, partition: PartitionId, reason: Reason) -> Failure {
-        Failure::NoAnswer { datacenter: self.core.config.topology.datacenter, partition, reason }
+        let topology = &self.core.config.topology;
+        Failure::NoAnswer { datacenter: topology.name_of(topology.datacenter), partition, reason }
     }
 
     /// Sends to a partition of this datacenter, at the time of the session's past in the selected keyspace.

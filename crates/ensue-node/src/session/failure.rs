@@ -3,7 +3,7 @@
 //! A read that got no answer changed nothing: `UNAVAILABLE`. A write that got none may have been made: `UNKNOWN`. A
 //! client that retries must be able to tell them apart.
 
-use ensue_types::{DatacenterId, PartitionId, Reply};
+use ensue_types::{PartitionId, Reply};
 
 /// Why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub(super) enum Reason {
 /// An exchange that ended without its answer.
 #[derive(Clone, Debug)]
 pub(super) enum Failure {
-    /// This partition did not answer.
-    NoAnswer { datacenter: DatacenterId, partition: PartitionId, reason: Reason },
+    /// This partition of the datacenter of this name did not answer.
+    NoAnswer { datacenter: String, partition: PartitionId, reason: Reason },
     /// The home of its keys has not answered, for this reason.
     NoAnswerAtHome { home: String, what: &'static str },
     /// It said why not.

@@ -73,7 +73,7 @@ impl Cx {
             format!("waits for {}", waits.join(", "))
         };
         let reason = format!(
-            "TAILLOST partition {} lost power under appendfsync everysec or no and takes back what others have: {whom}",
+            "TAILLOST partition {} lacks the end of its log and recovers what the other datacenters have of it: {whom}",
             self.id
         );
         self.refuse(envelope, &reason);

@@ -459,9 +459,10 @@ impl Times {
             let here: LogicalTime = self.received.at(datacenter);
             if datacenter != cx.datacenter && here < time {
                 let behind_ms = time.ms().saturating_sub(here.ms());
+                let name = cx.name_of(datacenter);
                 words.push(match here {
-                    LogicalTime::ZERO => format!("{datacenter} has not been heard yet at {}", cx.id),
-                    _ => format!("{datacenter} is {behind_ms} ms behind at {}", cx.id),
+                    LogicalTime::ZERO => format!("{name} has not been heard yet at {}", cx.id),
+                    _ => format!("{name} is {behind_ms} ms behind at {}", cx.id),
                 });
             }
         }

@@ -130,7 +130,7 @@ fn a_claim_without_ground_ends_the_exchange_with_its_peer_and_nothing_else() {
         introduce(&mut world, introduction());
         world.run("SET a 1");
         world.message(ELSEWHERE, claim.clone());
-        assert!(refused(&world).is_some_and(|reason| reason.contains("up to position 9")), "{claim:?}");
+        assert!(refused(&world).is_some_and(|reason| reason.contains("up to position 1.9")), "{claim:?}");
         assert!(answer(&mut world, "SET b 2").contains("OK"), "{claim:?}");
         // Nothing more of it is taken, not even what would be in order.
         world.receive(1, "c", put("3"));
@@ -495,7 +495,7 @@ fn nothing_is_lost_with_a_sibling_before_all_others_have_said_how_much_they_have
     let mut world = asked();
     let own = world.partition.peers.identity.own();
     introduce(&mut world, knowing(own, 1, LogicalTime(5)));
-    assert!(matches!(&world.partition.stage, Stage::Stopped(reason) if reason.contains("ends at 0")));
+    assert!(matches!(&world.partition.stage, Stage::Stopped(reason) if reason.contains("ends at 1.0")));
     assert_eq!(world.partition.cx.incarnation, Incarnation(1));
 }
 

@@ -171,7 +171,7 @@ impl TokenMerge {
         if !self.unanswered().is_empty() {
             return Step::Waits(Exchange::Merge(self));
         }
-        let (name, waited_for) = (name_of(cx, cx.core.config.topology.datacenter), self.waited_for());
+        let (name, waited_for) = (name_of(cx, cx.core.config.topology.datacenter), self.waited_for(cx));
         let words = match self.is_awaited {
             true => format!(
                 "NOTYET {name} has not received everything that this session has seen or done elsewhere: waiting for \
@@ -190,7 +190,7 @@ impl TokenMerge {
         self.past
     }
 
-    fn waited_for(&self) -> String {
+    fn waited_for(&self, cx: &Cx<'_>) -> String {
         let mut names = Vec::new();
         for (_, group) in self.inquiry.missing() {
             match &group.past {
@@ -199,7 +199,7 @@ impl TokenMerge {
                         Extent::Exact => "",
                         Extent::Through => "up to ",
                     };
-                    format!("{extent}{}", dependency.operation)
+                    format!("{extent}{}", operation_name(cx, &dependency.operation))
                 })),
                 Past::Times(times) => names.push(format!("updates up to {times:?} at {}", group.partition)),
             }
@@ -281,12 +281,13 @@ fn take_over(cx: &mut Cx<'_>, keyspace: KeyspaceId, past: Context, is_awaited: b
 fn lost_past(cx: &Cx<'_>, unrecoverable: &Dependency, is_awaited: bool) -> Reply {
     let operation = unrecoverable.operation;
     let name = name_of(cx, operation.datacenter);
+    let named = operation_name(cx, &operation);
     let what = match unrecoverable.extent {
-        Extent::Exact => format!("depends on {operation}, which was lost"),
+        Extent::Exact => format!("depends on {named}, which was lost"),
         Extent::Through if operation.position == Position(0) => {
             "may depend on updates that were lost".to_owned()
         }
-        Extent::Through => format!("depends on something before {operation}, which was lost"),
+        Extent::Through => format!("depends on something before {named}, which was lost"),
     };
     let words = match is_awaited {
         true => format!(
@@ -301,7 +302,8 @@ fn lost_past(cx: &Cx<'_>, unrecoverable: &Dependency, is_awaited: bool) -> Reply
 /// The token names what this datacenter has never issued: an operation, or else a time.
 fn never_issued(cx: &Cx<'_>, operation: Option<OperationId>) -> Reply {
     let name = name_of(cx, cx.core.config.topology.datacenter);
-    let what = operation.map_or_else(|| format!("a time of {name}"), |operation| operation.to_string());
+    let what =
+        operation.map_or_else(|| format!("a time of {name}"), |operation| operation_name(cx, &operation));
     let words = format!(
         "NEVERISSUED the token names {what}, which {name} has never issued: the token is forged, or from before \
          {name} was wiped or restored; the session is as before, go on without this token"
@@ -309,9 +311,14 @@ fn never_issued(cx: &Cx<'_>, operation: Option<OperationId>) -> Reply {
     Reply::Error(words.into())
 }
 
-fn name_of<'a>(cx: &'a Cx<'_>, datacenter: DatacenterId) -> &'a str {
-    let datacenters = &cx.core.config.topology.datacenters;
-    datacenters.get(usize::from(datacenter.0)).map_or("", |one| one.name.as_str())
+fn name_of(cx: &Cx<'_>, datacenter: DatacenterId) -> String {
+    cx.core.config.topology.name_of(datacenter)
+}
+
+/// An operation with its datacenter's name, its partition, incarnation and number.
+fn operation_name(cx: &Cx<'_>, operation: &OperationId) -> String {
+    let OperationId { datacenter, incarnation, partition, position } = operation;
+    format!("{}/{partition}/{}.{}", name_of(cx, *datacenter), incarnation.0, position.number())
 }
 
 /// How many missing operations an error names.
