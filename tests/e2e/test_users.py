@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 import redis
-from cluster import wait_until
+from cluster import ensue, wait_until
 
 
 def user(cluster, datacenter, name, password, **options):
@@ -166,3 +166,21 @@ def test_a_password_that_is_set_or_taken_away_while_the_server_runs_holds_for_wh
         nobody.get("k")
     with client(password="second") as one:
         assert one.strlen("k") == 1_000_000
+
+
+def test_the_commands_log_in_as_a_user(with_app, tmp_path):
+    """Where the default user may do nothing, each command says who it is."""
+    with with_app.client(1) as admin:
+        admin.execute_command("ACL", "SETUSER", "keeper", "on", ">secret", "~*", "&*", "+@all")
+        admin.set("app:k", "1")
+        admin.execute_command("ACL", "SETUSER", "default", "resetpass", ">another")
+    port, login = str(with_app.client_port(1)), ("--user", "keeper", "-a", "secret")
+    address = f"127.0.0.1:{port}"
+    assert ensue("cli", "-p", port, *login, "GET", "app:k").stdout.strip() == "1"
+    assert "ready" in ensue("status", "--port", port, *login, "--ready").stdout
+    rdb = tmp_path / "all.rdb"
+    assert ensue("export", "--from", address, "--rdb", rdb, *login).returncode == 0
+    imported = ensue("import", "--rdb", rdb, "--to", address, "--replace", *login)
+    assert imported.returncode == 0, imported.stderr
+    refused = ensue("cli", "-p", port, "--user", "keeper", "-a", "wrong", "PING")
+    assert refused.returncode != 0 and "WRONGPASS" in refused.stderr, refused

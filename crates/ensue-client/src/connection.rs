@@ -15,6 +15,8 @@ use std::time::Duration;
 pub struct Options {
     pub host: String,
     pub port: u16,
+    /// The user who authenticates; with a password alone it is the default one.
+    pub user: Option<String>,
     pub password: Option<String>,
     /// None where the connection is not encrypted.
     pub tls: Option<Tls>,
@@ -31,6 +33,7 @@ impl Options {
         Options {
             host: "127.0.0.1".into(),
             port,
+            user: None,
             password: None,
             tls: None,
             keyspace: 0,
@@ -79,8 +82,13 @@ impl Connection {
             keyspace: options.keyspace,
             record: None,
         };
-        if let Some(password) = &options.password {
-            connection.require(&[b"AUTH", password.as_bytes()])?;
+        match (&options.user, &options.password) {
+            (Some(user), password) => {
+                let password = password.as_deref().unwrap_or_default();
+                connection.require(&[b"AUTH", user.as_bytes(), password.as_bytes()])?;
+            }
+            (None, Some(password)) => connection.require(&[b"AUTH", password.as_bytes()])?,
+            (None, None) => {}
         }
         if options.keyspace != 0 {
             connection.require(&[b"SELECT", options.keyspace.to_string().as_bytes()])?;

@@ -6,8 +6,8 @@ pub(crate) mod restore;
 
 use crate::import::target::{Target, Words, words};
 use crate::import::{Address, Progress, Stop, size};
+use crate::login::LoginArgs;
 use crate::paint::Paint;
-use crate::tls::TlsArgs;
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use ensue_client::Reply;
@@ -37,14 +37,8 @@ pub(crate) struct BackupArgs {
     /// A node of the datacenter, whichever
     #[arg(long, value_name = "HOST:PORT")]
     from: Address,
-    /// User who may run CAUSAL BACKUP
-    #[arg(long, value_name = "NAME", requires = "password")]
-    user: Option<String>,
-    /// Password of the user
-    #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
-    password: Option<String>,
     #[command(flatten)]
-    tls: TlsArgs,
+    login: LoginArgs,
 }
 
 /// Bytes that one question asks for.
@@ -104,15 +98,7 @@ pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn open(args: &BackupArgs) -> anyhow::Result<Target> {
-    let mut options = args.from.options(args.password.clone());
-    options.tls = args.tls.options()?;
-    match &args.user {
-        None => Target::open(&options),
-        Some(user) => {
-            let password = options.password.take().unwrap_or_default();
-            Target::open_as(&options, user, &password)
-        }
-    }
+    Target::open(&args.login.with(args.from.options())?)
 }
 
 /// `20261127T014501Z`.

@@ -9,8 +9,8 @@ mod screen;
 mod state;
 mod text;
 
+use crate::login::LoginArgs;
 use crate::paint::Paint;
-use crate::tls::TlsArgs;
 use anyhow::Context;
 use ensue_client::{Connection, Options};
 use ensue_server::shutdown::Stop;
@@ -31,11 +31,8 @@ pub(crate) struct BranchesArgs {
     /// Host of the server
     #[arg(short = 'h', long, value_name = "HOST", default_value = "127.0.0.1")]
     host: String,
-    /// Password
-    #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
-    password: Option<String>,
     #[command(flatten)]
-    tls: TlsArgs,
+    login: LoginArgs,
     /// Keyspace
     #[arg(short = 'n', long, value_name = "DB", default_value_t = 0)]
     keyspace: u8,
@@ -59,13 +56,9 @@ pub(crate) struct BranchesArgs {
 const REDRAW_PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &BranchesArgs) -> anyhow::Result<ExitCode> {
-    let mut connection = Connection::open(&Options {
-        host: args.host.clone(),
-        password: args.password.clone(),
-        tls: args.tls.options()?,
-        keyspace: args.keyspace,
-        ..Options::local(args.port)
-    })?;
+    let (host, keyspace) = (args.host.clone(), args.keyspace);
+    let options = Options { host, keyspace, ..Options::local(args.port) };
+    let mut connection = Connection::open(&args.login.with(options)?)?;
     if args.watch {
         return watch(args, &mut connection);
     }

@@ -2,7 +2,7 @@
 
 mod show;
 
-use crate::tls::TlsArgs;
+use crate::login::LoginArgs;
 use ensue_client::{Connection, Options, Reply};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -18,11 +18,8 @@ pub(crate) struct CliArgs {
     /// Host of the server
     #[arg(short = 'h', long, value_name = "HOST", default_value = "127.0.0.1")]
     host: String,
-    /// Password
-    #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
-    password: Option<String>,
     #[command(flatten)]
-    tls: TlsArgs,
+    login: LoginArgs,
     /// Keyspace
     #[arg(short = 'n', long, value_name = "DB", default_value_t = 0)]
     keyspace: u8,
@@ -38,14 +35,13 @@ pub(crate) struct CliArgs {
 }
 
 pub(crate) fn run(args: &CliArgs) -> anyhow::Result<ExitCode> {
-    let mut connection = Connection::open(&Options {
+    let options = Options {
         host: args.host.clone(),
-        password: args.password.clone(),
-        tls: args.tls.options()?,
         keyspace: args.keyspace,
         answer_timeout: Duration::from_secs(args.timeout.max(1)),
         ..Options::local(args.port)
-    })?;
+    };
+    let mut connection = Connection::open(&args.login.with(options)?)?;
     let words: Vec<&[u8]> = args.command.iter().map(|word| word.as_bytes()).collect();
     let reply = connection.call(&words)?;
     let mut out = Vec::new();

@@ -10,8 +10,8 @@ mod plan;
 mod show;
 
 use crate::import::{Address, Stop};
+use crate::login::LoginArgs;
 use crate::paint::Paint;
-use crate::tls::TlsArgs;
 use anyhow::{Context, bail, ensure};
 use carry_out::Mover;
 use ensue_client::{ClientError, Connection, Options, Reply};
@@ -32,21 +32,8 @@ pub(crate) struct ClusterArgs {
     /// Any node of the datacenter
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7001", global = true)]
     at: Address,
-    /// User who may run CAUSAL MOVE
-    #[arg(long, value_name = "NAME", requires = "password", global = true)]
-    user: Option<String>,
-    /// Password of the user
-    #[arg(
-        short = 'a',
-        long,
-        value_name = "PASSWORD",
-        env = "REDISCLI_AUTH",
-        hide_env_values = true,
-        global = true
-    )]
-    password: Option<String>,
     #[command(flatten)]
-    tls: TlsArgs,
+    login: LoginArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -139,18 +126,8 @@ struct Asking<'a> {
 impl Asking<'_> {
     fn open(&self) -> anyhow::Result<Connection> {
         let args = self.args;
-        let mut options = Options {
-            tls: args.tls.options()?,
-            answer_timeout: ANSWER_TIMEOUT,
-            ..args.at.options(args.password.clone())
-        };
-        let Some(user) = &args.user else { return Ok(Connection::open(&options)?) };
-        let password = options.password.take().unwrap_or_default();
-        let mut connection = Connection::open(&options)?;
-        match connection.call(&[b"AUTH", user.as_bytes(), password.as_bytes()])? {
-            Reply::Error(words) => bail!("{words}"),
-            _ => Ok(connection),
-        }
+        let options = Options { answer_timeout: ANSWER_TIMEOUT, ..args.at.options() };
+        Ok(Connection::open(&args.login.with(options)?)?)
     }
 
     /// The text that a command is answered with, or what it is refused with.

@@ -7,6 +7,7 @@ pub(crate) mod walk;
 
 use crate::import::target::{Target, words};
 use crate::import::{Address, Progress, Report, Stop, shown, size};
+use crate::login::LoginArgs;
 use crate::paint::Paint;
 use anyhow::{Context, bail};
 use bytes::Bytes;
@@ -34,9 +35,8 @@ pub(crate) struct ExportArgs {
     /// The Ensue to read from
     #[arg(long, value_name = "HOST:PORT")]
     from: Address,
-    /// Password of the Ensue
-    #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
-    password: Option<String>,
+    #[command(flatten)]
+    login: LoginArgs,
     /// Version of the format: 9 for Redis 5.0 and later, 10 for 7.0 and later, 11 for 7.2 and later
     #[arg(long, value_name = "VERSION", default_value = "10", value_parser = ["9", "10", "11"])]
     rdb_version: String,
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<ExitCode> {
     if args.rdb.exists() {
         bail!("{} exists", shown_path());
     }
-    let mut target = Target::open(&args.from.options(args.password.clone()))?;
+    let mut target = Target::open(&args.login.with(args.from.options())?)?;
     let mut part = args.rdb.clone().into_os_string();
     part.push(".part");
     let file = File::create(&part).with_context(shown_path)?;

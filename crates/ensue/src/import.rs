@@ -14,6 +14,7 @@ mod spool;
 mod state;
 pub(crate) mod target;
 
+use crate::login::LoginArgs;
 use crate::paint::Paint;
 use databases::Databases;
 use ensue_client::Options;
@@ -52,9 +53,8 @@ pub(crate) struct ImportArgs {
     /// The Ensue to write to
     #[arg(long, value_name = "HOST:PORT")]
     to: Address,
-    /// Password of the Ensue
-    #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
-    password: Option<String>,
+    #[command(flatten)]
+    login: LoginArgs,
     /// Other keyspaces for databases: SOURCE:TARGET, or SOURCE:- to leave one out, separated by commas
     #[arg(long, value_name = "MAP")]
     db_map: Option<Databases>,
@@ -109,10 +109,9 @@ impl std::str::FromStr for Address {
 }
 
 impl Address {
-    pub(crate) fn options(&self, password: Option<String>) -> Options {
+    pub(crate) fn options(&self) -> Options {
         Options {
             host: self.host.clone(),
-            password,
             // A delete of a large key may hold up its core.
             answer_timeout: Duration::from_secs(120),
             ..Options::local(self.port)
@@ -145,7 +144,7 @@ const INTERRUPTED: u8 = 3;
 
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals()?;
-    let mut target = Target::open(&args.to.options(args.password.clone()))?;
+    let mut target = Target::open(&args.login.with(args.to.options())?)?;
     target.wait_for_it(&stop);
     let mut state = State::load(args.state.as_deref(), args.subject())?;
     let result = match (&args.rdb, &args.aof, &args.from) {

@@ -16,6 +16,7 @@ mod fsck;
 mod gateway;
 mod import;
 mod link;
+mod login;
 mod man;
 mod memory;
 mod nodes;

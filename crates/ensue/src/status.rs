@@ -2,10 +2,10 @@
 
 mod report;
 
+use crate::login::LoginArgs;
 use crate::nodes;
 use crate::paint::Paint;
-use crate::tls::TlsArgs;
-use ensue_client::{ClientError, Connection, Options, Reply, Tls};
+use ensue_client::{ClientError, Connection, Options, Reply};
 use report::{Report, Row, Seen};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -17,11 +17,8 @@ pub(crate) struct StatusArgs {
     /// First client port of the dev cluster, or the port of any server
     #[arg(long, value_name = "PORT", default_value_t = 7001)]
     port: u16,
-    /// Password of the servers
-    #[arg(short = 'a', long, value_name = "PASSWORD")]
-    password: Option<String>,
     #[command(flatten)]
-    tls: TlsArgs,
+    login: LoginArgs,
     /// Only say whether the nodes are ready, with exit status 0 if all are, 1 if one does not serve, 2 if one serves
     /// but does not
     /// replicate to all others
@@ -34,10 +31,10 @@ pub(crate) struct StatusArgs {
 
 pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let (nodes, links) = nodes::of_cluster(args.port);
-    let tls = args.tls.options()?;
+    let login = args.login.with(Options { answer_timeout: Duration::from_secs(8), ..Options::local(0) })?;
     let mut rows = Vec::new();
     for (name, port) in nodes {
-        let seen = look(args, tls.clone(), port).map_err(|error| error.to_string());
+        let seen = look(args, &Options { port, ..login.clone() }).map_err(|error| error.to_string());
         rows.push(Row { name, port, seen });
     }
     if args.ready {
@@ -57,13 +54,8 @@ fn readiness(rows: &[Row]) -> (String, u8) {
     (verdicts.map(|(_, line)| line + "\n").collect(), worst.unwrap_or(1))
 }
 
-fn look(args: &StatusArgs, tls: Option<Tls>, port: u16) -> Result<Seen, ClientError> {
-    let mut connection = Connection::open(&Options {
-        password: args.password.clone(),
-        tls,
-        answer_timeout: Duration::from_secs(8),
-        ..Options::local(port)
-    })?;
+fn look(args: &StatusArgs, options: &Options) -> Result<Seen, ClientError> {
+    let mut connection = Connection::open(options)?;
     let fields = match connection.call(&[b"INFO", b"everything"])? {
         Reply::Bulk(text) | Reply::Verbatim(text) => nodes::fields(&String::from_utf8_lossy(&text)),
         Reply::Error(words) => return Err(ClientError::Refused(words.into_owned())),

@@ -8,9 +8,10 @@ mod poll;
 mod screen;
 mod view;
 
+use crate::login::LoginArgs;
 use crate::nodes;
-use crate::tls::TlsArgs;
 use anyhow::{Context, ensure};
+use ensue_client::Options;
 use ensue_server::shutdown::Stop;
 use model::Board;
 use poll::Target;
@@ -28,11 +29,8 @@ pub(crate) struct TopArgs {
     /// First client port of the dev cluster, or the port of any server
     #[arg(long, value_name = "PORT", default_value_t = 7001, conflicts_with = "addresses")]
     port: u16,
-    /// Password of the servers
-    #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
-    password: Option<String>,
     #[command(flatten)]
-    tls: TlsArgs,
+    login: LoginArgs,
     /// Servers that are watched, in place of a dev cluster
     #[arg(value_name = "HOST:PORT")]
     addresses: Vec<String>,
@@ -53,7 +51,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     ensure!(targets.len() <= TARGETS_MAX, "{} servers, and at most {TARGETS_MAX} are watched", targets.len());
     let stopping = Stop::on_signals().context("cannot watch for signals")?;
     let mut board = Board::new(targets.iter().map(|target| target.name.clone()));
-    let answers = poll::start(targets, args.password.clone(), args.tls.options()?)?;
+    let answers = poll::start(targets, &args.login.with(Options::local(args.port))?)?;
     let mut screen = Screen::take().context("cannot draw on this terminal")?;
     let began = Instant::now();
     loop {

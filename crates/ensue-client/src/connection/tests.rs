@@ -48,6 +48,15 @@ fn a_wrong_password_is_an_error_with_the_servers_words() {
 }
 
 #[test]
+fn a_user_logs_in_by_name() {
+    let (options, thread) = server(b"+OK\r\n");
+    let options = Options { user: Some("ann".into()), password: Some("word".into()), ..options };
+    drop(Connection::open(&options).unwrap());
+    let asked = String::from_utf8(thread.join().unwrap()).unwrap();
+    assert_eq!(asked, "*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$4\r\nword\r\n");
+}
+
+#[test]
 fn what_is_no_server_is_said_so() {
     let (options, _thread) = server(b"HTTP/1.1 400 Bad Request\r\n");
     let mut connection = Connection::open(&options).unwrap();

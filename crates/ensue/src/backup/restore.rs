@@ -12,6 +12,7 @@ use crate::export::{KEYSPACES, streams};
 use crate::import::pieces;
 use crate::import::target::{Target, Words, words};
 use crate::import::{Address, Progress, Report, Stop, shown};
+use crate::login::LoginArgs;
 use crate::memory;
 use crate::paint::Paint;
 use anyhow::{Context, bail};
@@ -43,9 +44,8 @@ pub(crate) struct RestoreArgs {
     /// The Ensue to write to
     #[arg(long, value_name = "HOST:PORT")]
     to: Address,
-    /// Password of the Ensue
-    #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
-    password: Option<String>,
+    #[command(flatten)]
+    login: LoginArgs,
     /// Replace keys that exist. Without it they are left as they are and reported
     #[arg(long)]
     replace: bool,
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
     };
     let manifest = Manifest::load(&folder)?;
     verify(&folder, &manifest)?;
-    let mut target = Target::open(&args.to.options(args.password.clone()))?;
+    let mut target = Target::open(&args.login.with(args.to.options())?)?;
     target.wait_for_it(&stop_asked);
     let work = Work::new(&args.work, &folder, &manifest)?;
     let reader = Reader::start(&work, &manifest.datacenter)?;

@@ -83,15 +83,6 @@ impl Target {
         self.waits = Some(stop.clone());
     }
 
-    /// The same as a user other than the default one.
-    pub(crate) fn open_as(options: &Options, user: &str, password: &str) -> anyhow::Result<Target> {
-        let mut connection = Connection::open(options)?;
-        match connection.call(&[b"AUTH", user.as_bytes(), password.as_bytes()])? {
-            Reply::Error(words) => bail!("{}:{} answers: {words}", options.host, options.port),
-            _ => Ok(Target { connection, keyspace: None, waits: None }),
-        }
-    }
-
     /// Runs commands in a keyspace, and returns an answer for each.
     pub(crate) fn run(&mut self, keyspace: u8, commands: &[Words]) -> anyhow::Result<Vec<Reply>> {
         if self.keyspace != Some(keyspace) {

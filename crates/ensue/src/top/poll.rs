@@ -1,6 +1,6 @@
 //! Asks servers for `INFO`, each in a thread of its own, so that one that is silent delays nobody.
 
-use ensue_client::{ClientError, Connection, Options, Reply, Tls};
+use ensue_client::{ClientError, Connection, Options, Reply};
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -30,20 +30,11 @@ const PATIENCE: Duration = Duration::from_secs(8);
 const ANSWERS_WAITING_MAX: usize = 256;
 
 /// Begins to ask all of them. The threads end when nobody receives any more.
-pub(super) fn start(
-    targets: Vec<Target>,
-    password: Option<String>,
-    tls: Option<Tls>,
-) -> io::Result<Receiver<Answer>> {
+pub(super) fn start(targets: Vec<Target>, login: &Options) -> io::Result<Receiver<Answer>> {
     let (answers, arriving) = sync_channel(ANSWERS_WAITING_MAX);
     for (number, target) in targets.into_iter().enumerate() {
-        let options = Options {
-            host: target.host,
-            password: password.clone(),
-            tls: tls.clone(),
-            answer_timeout: PATIENCE,
-            ..Options::local(target.port)
-        };
+        let options =
+            Options { host: target.host, port: target.port, answer_timeout: PATIENCE, ..login.clone() };
         let answers = answers.clone();
         thread::Builder::new()
             .name("ensue-top".into())

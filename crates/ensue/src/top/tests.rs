@@ -39,8 +39,7 @@ fn what_is_no_terminal_is_said_plainly() {
     if std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
         return;
     }
-    let tls = TlsArgs::none();
-    let args = TopArgs { port: 1, password: None, tls, addresses: vec![] };
+    let args = TopArgs { port: 1, login: LoginArgs::none(), addresses: vec![] };
     let error = run(&args).unwrap_err().to_string();
     assert!(error.contains("this is none") && error.contains("ensue status"), "{error}");
 }
