@@ -43,6 +43,38 @@ pub(crate) const STABLE_AT_HOME: Reply = Reply::error(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ensue_resp::{Flags, TABLE};
+    use std::collections::BTreeSet;
+
+    /// The column *Home* of the document: every command on keys has a row, and each row says what happens.
+    #[test]
+    fn the_document_says_where_a_command_is_executed() {
+        let mut named = BTreeSet::new();
+        for row in include_str!("../../../docs/commands.md").lines().filter(|line| line.starts_with("| `")) {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let (commands, says) = (cells[1], cells[3]);
+            for word in commands.split('`').skip(1).step_by(2) {
+                let name = word.split(' ').next().unwrap_or(word);
+                // Others are options and subcommands.
+                let Some(spec) = ensue_resp::lookup(name.as_bytes()) else { continue };
+                let writes = spec.is_write() && !spec.flags.contains(Flags::READONLY);
+                let place = match (is_on_keys(spec), writes) {
+                    (true, true) => "once",
+                    (true, false) => "read",
+                    (false, _) => "here",
+                };
+                assert_eq!(says, place, "{name} in {row}");
+                named.insert(spec.name);
+            }
+        }
+        let missing: Vec<&str> = TABLE
+            .iter()
+            .filter(|spec| is_on_keys(spec))
+            .map(|spec| spec.name)
+            .filter(|name| !named.contains(name))
+            .collect();
+        assert_eq!(missing, Vec::<&str>::new());
+    }
 
     #[test]
     fn the_first_pattern_that_matches_names_the_home() {

@@ -70,7 +70,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ensue-check",
         ],
     ),
-    ("ensue-client", &["ensue-types", "ensue-resp", "ensue-check"]),
+    ("ensue-client", &["ensue-types", "ensue-resp"]),
     ("ensue-torture", &["ensue-types", "ensue-resp", "ensue-client", "ensue-check"]),
     (
         "ensue-instructions",
