@@ -86,9 +86,9 @@ def test_a_node_that_stops_hands_its_partitions_over(group):
     one = group()
     one.ask(0, "SET", "before", "1")
     # Others may have been elected before this node was up: it takes its partitions over.
-    wait_until(lambda: "lives here" in one.replica_states(0), 30, "it owns partitions")
+    wait_until(lambda: "is led by this core" in one.replica_states(0), 30, "it owns partitions")
     one.end(0)
-    assert "lives elsewhere" in one.replica_states(0)
+    assert "is led by another core" in one.replica_states(0)
     assert one.ask(1, "GET", "before") == "1"
     one.ask(1, "SET", "meanwhile", "2")
     one.start(0)
