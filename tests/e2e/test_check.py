@@ -43,6 +43,78 @@ def test_the_published_histories(history):
     assert done.returncode == (VIOLATED if "broken" in history.name else HOLDS), done.stdout.decode()
 
 
+def on_branches():
+    """A recording of real processes under faults, line by line."""
+    text = gzip.decompress((ROOT / "docs/histories/branches.jsonl.gz").read_bytes()).decode()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def answers(lines):
+    """Each command with the place of its answer: where it stands, and at which index."""
+    for line in lines:
+        if "commands" in line:
+            for command, told in zip(line["commands"], line["answers"], strict=False):
+                yield line, command, told
+
+
+def read_what_nobody_wrote(lines):
+    # What a transaction reads whose state was answered.
+    begun = [line for line in lines if line.get("commands", [[""]])[0][:2] == ["BRANCH", "BEGIN"]]
+    reads = [told for _, command, told in answers(begun) if command[0] == "GET" and str(told[1]).startswith("v")]
+    reads[0][1] = "v-never"
+
+
+def lose_a_commit(lines):
+    """No datacenter has a write in the end that one of them acknowledged."""
+    lasts = [each for each in answers(lines) if each[0]["asked"] >= lines[0]["final"]]
+    gets = [(command, told) for _, command, told in lasts if command[:2] == ["BRANCH", "GET"]]
+    lost = next(command[2] for command, told in gets if command[2].startswith("t") and any(told[1]))
+    for command, told in gets:
+        if command[2] == lost:
+            told[1] = [None] * len(told[1])
+
+
+def merge_without_an_ancestor(lines):
+    logs = [entry for _, command, told in answers(lines) if command[:2] == ["BRANCH", "LOG"] for entry in told[1]]
+    lost = next(entry[0] for entry in logs if len(entry[1]) > 1)
+    for entry in logs:
+        if entry[0] == lost:
+            del entry[1][1:]
+
+
+def leaves_that_differ(lines):
+    last = [each for each in answers(lines) if each[0]["asked"] >= lines[0]["final"]]
+    told = next(told for line, command, told in last if command == ["BRANCH", "LIST"] and line["datacenter"] == 2)
+    told[1].append("1.0")
+
+
+@pytest.mark.parametrize(
+    "change", [read_what_nobody_wrote, lose_a_commit, merge_without_an_ancestor, leaves_that_differ]
+)
+def test_what_is_wrong_on_branches_is_found(change, tmp_path):
+    lines = on_branches()
+    path = tmp_path / "branches.jsonl"
+
+    def judged():
+        # The event comes first: by that the file is known.
+        path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+        return ensue("check", path)
+
+    assert judged().returncode == HOLDS
+    change(lines)
+    done = judged()
+    assert done.returncode == VIOLATED and "branches  violated" in done.stdout, done.stdout
+
+
+def test_a_recording_of_branches_that_broke_off_is_undecided(tmp_path):
+    path = tmp_path / "branches.jsonl"
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in on_branches()[:-1])
+    path.write_text(text)
+    done = ensue("check", path)
+    assert done.returncode == UNDECIDED and "in the end was not recorded" in done.stdout
+    assert ensue("check", "--json", path).returncode == UNREADABLE
+
+
 def test_a_violation_is_told_in_plain_text():
     done = ensue("check", STALE)
     assert done.returncode == VIOLATED

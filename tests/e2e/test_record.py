@@ -185,6 +185,35 @@ def test_a_token_carries_the_past_into_another_session(clean, tmp_path):
     judged(path, status=1)
 
 
+def test_renames_and_flushes_are_judged(clean, tmp_path):
+    path = tmp_path / "run.jsonl"
+    with recorder(clean, path):
+        writer, reader = session(clean, 1), session(clean, 2)
+        writer.mset({"draft": "first", "note": "n1"})
+        writer.set("draft", "second")
+        writer.rename("draft", "letter")
+        wait_until(lambda: reader.get("letter") == "second", 10, "the letter arrives")
+        assert reader.get("note") == "n1"
+        flusher = session(clean, 1, db=1)
+        flusher.set("page", "old")
+        flusher.flushdb()
+        flusher.set("page", "new")
+        assert flusher.get("page") == "new"
+        for client in (writer, reader, flusher):
+            client.close()
+    assert [{"rename": "draft", "to": "letter"}] in operations(path) and [{"flush": 1}] in operations(path)
+    judged(path)
+    recorded = path.read_text()
+    # Who has read the new name has the past of the rename; and what was flushed is not there.
+    for read, other in (
+        ('{"read":"note","value":"n1"}', '{"read":"note","value":null}'),
+        ('{"read":"[1]page","value":"new"}', '{"read":"[1]page","value":"old"}'),
+    ):
+        assert read in recorded
+        path.write_text(recorded.replace(read, other))
+        judged(path, status=1)
+
+
 def test_a_server_that_dies_with_a_request_leaves_its_outcome_unknown(dev, tmp_path):
     cluster = dev(delay="5ms", flags=["--processes"])
     path = tmp_path / "run.jsonl"

@@ -1,7 +1,7 @@
 """Single nodes of a datacenter are killed under recorded load; what clients saw is judged.
 
-What the recorder cannot describe, renamed keys, flushes and branches, is judged by the one client that has it; so are,
-beside the record, removed members and deadlines.
+What a record leaves undecided or cannot describe, renamed keys, flushes and branches, is judged by the one client that
+has it; so are, beside the record, removed members and deadlines.
 """
 
 import contextlib

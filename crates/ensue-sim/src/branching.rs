@@ -5,11 +5,13 @@
 
 pub mod clients;
 pub mod constraint;
-mod draw;
+pub mod draw;
 pub mod graph;
 pub mod id;
 pub mod options;
 pub mod oracle;
+pub mod record;
+pub mod rest;
 pub mod rows;
 pub mod tale;
 

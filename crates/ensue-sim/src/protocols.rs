@@ -8,6 +8,12 @@ pub fn find(protocol: &str) -> Result<&'static Registration, String> {
         .ok_or_else(|| format!("there is no protocol {protocol}; the protocols are {}", ALL_NAMES.join(", ")))
 }
 
+/// The name of the protocol whose keyspaces have branches.
+pub fn with_branches() -> &'static str {
+    let mut registered = ALL_NAMES.iter().filter_map(|name| ensue_protocol::find(name));
+    registered.find(|found| found.promises.branches).map(|found| found.name).expect("one is registered")
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -18,5 +24,6 @@ mod tests {
             "{error}"
         );
         assert!(super::find("tardis").is_ok_and(|found| found.promises.branches));
+        assert_eq!(super::with_branches(), "tardis");
     }
 }

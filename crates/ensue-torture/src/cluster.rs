@@ -1,11 +1,13 @@
 //! Three datacenters of real server processes, one of them of two, the wires between them, and everything that can be
 //! done to them.
 
+use crate::branches::Treatment;
 use crate::namespace::{Loss, Namespace};
 use crate::process::{Injection, Process, Recipe};
 use crate::proxy::{Way, Wire};
 use anyhow::{Context, Result, bail};
 use ensue_client::{Connection, Options, Reply};
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -32,6 +34,7 @@ pub struct Plan {
     pub port: u16,
     pub protocol: Option<String>,
     pub appendfsync: String,
+    pub branches: Treatment,
     /// A rule that the servers break on purpose; their binary must be able to.
     pub broken: Option<String>,
 }
@@ -75,6 +78,8 @@ pub struct Cluster {
     /// The wires from one server to another of another datacenter, one a core. Nodes of a datacenter meet directly.
     wires: Vec<Vec<Vec<Wire>>>,
     small_disk: Option<SmallDisk>,
+    /// Datacenters of which a process was started since somebody asked.
+    started: BTreeSet<usize>,
 }
 
 impl Cluster {
@@ -84,7 +89,8 @@ impl Cluster {
         let small_disk = SmallDisk::mount(&plan.directory.join(format!("dc{}", SMALL_DISK + 1))).ok();
         let mut namespaces = namespaces.into_iter().map(Some).collect::<Vec<_>>();
         namespaces.resize_with(DATACENTERS, || None);
-        let mut cluster = Cluster { plan, places: Vec::new(), namespaces, wires: Vec::new(), small_disk };
+        let (places, wires) = (Vec::new(), Vec::new());
+        let mut cluster = Cluster { plan, places, namespaces, wires, small_disk, started: BTreeSet::new() };
         cluster.make_secrets()?;
         for server in 0..SERVERS {
             let place = cluster.prepare(server)?;
@@ -154,6 +160,7 @@ impl Cluster {
         text += &format!("cluster-secret {}/dc{datacenter}.secret\n", self.secrets().display());
         text += "protected-mode no\nloglevel notice\n";
         text += &format!("appendfsync {}\ndir {}\n", plan.appendfsync, directory.display());
+        text += &plan.branches.directives();
         if let Some(protocol) = &plan.protocol {
             text += &format!("keyspace 0 protocol {protocol}\n");
         }
@@ -254,7 +261,13 @@ impl Cluster {
         let process = Process::start(&place.recipe, injection)
             .with_context(|| format!("starting {}; see {}", name_of(server), place.recipe.log.display()))?;
         place.process = Some(process);
+        self.started.insert(datacenter_of(server));
         Ok(())
+    }
+
+    /// Datacenters of which a process was started since this was asked last.
+    pub fn take_started(&mut self) -> BTreeSet<usize> {
+        std::mem::take(&mut self.started)
     }
 
     pub fn kill(&mut self, server: usize) -> Result<()> {

@@ -6,6 +6,7 @@
 //! history. The seed draws the faults and the clients' choices; real time does the rest, so a seed does not repeat a
 //! run.
 
+mod branches;
 mod cluster;
 mod fault;
 mod judge;

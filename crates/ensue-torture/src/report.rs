@@ -2,6 +2,7 @@
 
 use crate::Args;
 use crate::fault::{Means, Weather};
+use crate::judge::BranchCounts;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,6 +21,8 @@ pub struct RoundReport {
     /// Answers that were errors, and connections that broke.
     pub errors: u64,
     pub samples: Vec<String>,
+    /// What clients of branches did.
+    pub branches: BranchCounts,
     pub faults: BTreeMap<&'static str, u64>,
     pub took: Duration,
     pub violation: Option<String>,
@@ -32,6 +35,7 @@ pub struct Report {
     rounds: u64,
     transactions: u64,
     unknown: (u64, u64),
+    branches: BranchCounts,
     errors: u64,
     faults: BTreeMap<&'static str, u64>,
     violation: Option<String>,
@@ -51,6 +55,7 @@ impl Report {
             rounds: 0,
             transactions: 0,
             unknown: (0, 0),
+            branches: BranchCounts::default(),
             errors: 0,
             faults: BTreeMap::new(),
             violation: None,
@@ -62,6 +67,8 @@ impl Report {
         self.rounds += 1;
         self.transactions += round.transactions;
         self.errors += round.errors;
+        self.branches.commands += round.branches.commands;
+        self.branches.judged += round.branches.judged;
         self.unknown.0 += round.unknown.0;
         self.unknown.1 += round.unknown.1;
         for (name, count) in &round.faults {
@@ -72,10 +79,11 @@ impl Report {
         let verdict =
             if round.violation.is_none() { self.colour(32, "ok") } else { self.colour(31, "VIOLATED") };
         println!(
-            "round {:>3}  {verdict}  {:<10} {:>7} transactions, {:>4} errors, {:>4.1} s: {}",
+            "round {:>3}  {verdict}  {:<10} {:>7} transactions, {:>6} on branches, {:>4} errors, {:>4.1} s: {}",
             round.number,
             format!("{:?}", round.weather).to_lowercase(),
             round.transactions,
+            round.branches.commands,
             round.errors,
             round.took.as_secs_f64(),
             faults.join(", ")
@@ -102,6 +110,10 @@ impl Report {
         let (unknown, seen) = self.unknown;
         println!(
             "of {unknown} transactions nobody knows whether they were done; {seen} were seen, and judged as done"
+        );
+        println!(
+            "{} commands on branches; {} answers were compared with what must stand there",
+            self.branches.commands, self.branches.judged
         );
         for (name, count) in &self.faults {
             println!("{count:>8}  {name}");

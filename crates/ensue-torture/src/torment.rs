@@ -1,6 +1,7 @@
 //! The run: rounds of work under faults, each followed by rest and judgement.
 
 use crate::Args;
+use crate::branches::{BRANCH_CLIENTS, Branches, Treatment};
 use crate::cluster::{Cluster, DATACENTERS, Plan};
 use crate::fault::{Means, Storm, Weather};
 use crate::judge::{self, End};
@@ -40,6 +41,7 @@ pub fn run(args: &Args) -> Result<bool> {
         port: ports.first,
         protocol: args.protocol.clone(),
         appendfsync: args.appendfsync.clone(),
+        branches: Treatment::draw(args.seed),
         broken: args.broken.clone(),
     };
     let mut cluster = Cluster::start(plan, namespaces)?;
@@ -96,35 +98,34 @@ fn play(
         errors: AtomicU64::new(0),
         samples: Mutex::default(),
     };
+    let branches = Branches::of(
+        number,
+        Duration::from_secs(args.round_seconds),
+        Treatment::draw(args.seed),
+        &mut random,
+    );
+    cluster.take_started();
     round.initialise().context("the first values of a round")?;
     let mut storm = Storm::new(weather, means, usual, Random::stream(random.bits(), "storm"));
-    let stormed = thread::scope(|scope| {
-        for client in 0..args.clients {
-            let random = Random::stream(random.bits(), "client");
-            let round = &round;
-            scope.spawn(move || round.live(client, random));
-        }
-        for client in 0..FLUSHED_CLIENTS {
-            let random = Random::stream(random.bits(), "client of what is flushed");
-            let round = &round;
-            scope.spawn(move || round.live_in_flushed(client, random));
-        }
-        let stormed = rage(args, cluster, &mut storm);
-        round.stop.store(true, Ordering::Relaxed);
-        stormed
-    });
-    stormed?;
+    work(args, cluster, &round, branches.as_ref(), &mut storm, &mut random)?;
     cluster.heal()?;
-    let rest = rest(cluster, &round);
+    let rest = rest(cluster, &round, branches.as_ref());
+    let branches = branches.map(|branches| branches.into_recording(cluster.take_started()));
     let errors = round.errors.load(Ordering::Relaxed);
     let samples =
         std::mem::take(&mut *round.samples.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     let history = round.recorder.into_history();
     let end = End { weather, rest, errors, samples };
-    let violation = judge::judge(&history, &end, &args.dir.join(format!("round-{number}.jsonl")))?;
+    let file = args.dir.join(format!("round-{number}.jsonl"));
+    let causal = judge::judge(&history, &end, &file)?;
+    let file_of_branches = args.dir.join(format!("round-{number}-branches.jsonl"));
+    let verdict = branches.as_ref().map(|branches| judge::judge_branches(branches, &file_of_branches));
+    let verdict = verdict.transpose()?.unwrap_or_default();
     if args.keep {
-        judge::save(&history, &args.dir.join(format!("round-{number}.jsonl")))?;
+        judge::save(&history, &file)?;
+        branches.iter().try_for_each(|branches| judge::save_branches(branches, &file_of_branches))?;
     }
+    let violations: Vec<String> = causal.into_iter().chain(verdict.violation).collect();
     Ok(RoundReport {
         number,
         weather,
@@ -134,7 +135,38 @@ fn play(
         samples: end.samples,
         faults: storm.counts,
         took: began.elapsed(),
-        violation,
+        branches: verdict.counts,
+        violation: (!violations.is_empty()).then(|| violations.join("\n")),
+    })
+}
+
+/// All clients of a round, under its faults.
+fn work(
+    args: &Args,
+    cluster: &mut Cluster,
+    round: &Round,
+    branches: Option<&Branches>,
+    storm: &mut Storm,
+    random: &mut Random,
+) -> Result<()> {
+    thread::scope(|scope| {
+        for client in 0..args.clients {
+            let random = Random::stream(random.bits(), "client");
+            scope.spawn(move || round.live(client, random));
+        }
+        for client in 0..FLUSHED_CLIENTS {
+            let random = Random::stream(random.bits(), "client of what is flushed");
+            scope.spawn(move || round.live_in_flushed(client, random));
+        }
+        for (client, branches) in
+            branches.into_iter().flat_map(|one| (0..BRANCH_CLIENTS).map(move |at| (at, one)))
+        {
+            let random = Random::stream(random.bits(), "client of branches");
+            scope.spawn(move || round.live_on_branches(branches, client, random));
+        }
+        let stormed = rage(args, cluster, storm);
+        round.stop.store(true, Ordering::Relaxed);
+        stormed
     })
 }
 
@@ -149,11 +181,14 @@ fn rage(args: &Args, cluster: &mut Cluster, storm: &mut Storm) -> Result<()> {
 }
 
 /// Nothing disturbs any more: everything must answer, agree, and be read. The reason if it does not.
-fn rest(cluster: &Cluster, round: &Round) -> Result<Duration> {
+fn rest(cluster: &Cluster, round: &Round, branches: Option<&Branches>) -> Result<Duration> {
     cluster.wait_for_answers(ANSWER).context("P15 no progress after everything healed")?;
     let took = cluster.converge(CONVERGE).context("P8 datacenters differ after quiescence")?;
     if let Err(error) = read_finals(round) {
         bail!("P15 the final reads: {error:#}");
+    }
+    if let Some(branches) = branches {
+        round.settle_branches(branches, CONVERGE).context("P8 P15 branches after everything healed")?;
     }
     Ok(took)
 }

@@ -46,7 +46,7 @@ impl Round {
         format!("round{}:c{index}", self.number)
     }
 
-    fn note_error(&self, words: String) {
+    pub fn note_error(&self, words: String) {
         self.errors.fetch_add(1, Ordering::Relaxed);
         let mut samples = self.samples.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if samples.len() < 5 {
@@ -54,7 +54,7 @@ impl Round {
         }
     }
 
-    fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 

@@ -1,13 +1,16 @@
 //! `ensue check`: judges a history that clients recorded.
 
+mod branches;
+
 use crate::paint::Paint;
-use crate::record::{self, RecordArgs};
+use crate::record::RecordArgs;
 use anyhow::Context;
 use clap::ValueEnum;
 use ensue_check::format::Format;
 use ensue_check::generate::{self, Shape};
 use ensue_check::report::{Overall, Violation};
 use ensue_check::{History, Options, Property, Report, Verdict, draw, explain};
+use ensue_sim::branching::record::{FIRST, Recording};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -84,7 +87,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
 
 fn try_run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.recording.record {
-        return record::run(&args.recording, file);
+        return crate::record::run(&args.recording, file);
     }
     let history = match (&args.history, args.generate) {
         (_, Some(operations)) => {
@@ -92,7 +95,10 @@ fn try_run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
             generate::history(Shape { operations, sessions, keys, seed })
         }
         (Some(path), None) => {
-            read(path, args.from).with_context(|| format!("{} is no history", path.display()))?
+            match read(path, args.from).with_context(|| format!("{} is no history", path.display()))? {
+                Recorded::Causal(history) => history,
+                Recorded::OnBranches(recording) => return branches::run(args, &recording),
+            }
         }
         (None, None) => unreachable!("clap asks for one of the two"),
     };
@@ -130,7 +136,13 @@ fn clearest(report: &Report) -> Option<(Property, &Violation)> {
     report.violations().min_by_key(|(_, violation)| violation.transactions.len())
 }
 
-fn read(path: &Path, form: Option<Form>) -> anyhow::Result<History> {
+/// What a file holds.
+enum Recorded {
+    Causal(History),
+    OnBranches(Box<Recording>),
+}
+
+fn read(path: &Path, form: Option<Form>) -> anyhow::Result<Recorded> {
     if path == Path::new("-") {
         return read_from(&mut io::stdin().lock(), form);
     }
@@ -141,7 +153,10 @@ fn read(path: &Path, form: Option<Form>) -> anyhow::Result<History> {
     read_from(&mut BufReader::with_capacity(1 << 20, progress), form)
 }
 
-fn read_from(input: &mut dyn BufRead, form: Option<Form>) -> anyhow::Result<History> {
+fn read_from(input: &mut dyn BufRead, form: Option<Form>) -> anyhow::Result<Recorded> {
+    if form.is_none() && input.fill_buf()?.starts_with(FIRST.as_bytes()) {
+        return Ok(Recorded::OnBranches(Box::new(Recording::read(input)?)));
+    }
     let format = match form {
         Some(form) => Format::from(form),
         None => match input.fill_buf()?.trim_ascii_start().first() {
@@ -149,7 +164,7 @@ fn read_from(input: &mut dyn BufRead, form: Option<Form>) -> anyhow::Result<Hist
             _ => Format::Jsonl,
         },
     };
-    Ok(format.read(input)?)
+    Ok(Recorded::Causal(format.read(input)?))
 }
 
 /// A file that says on a terminal how far it has been read, once it takes long.

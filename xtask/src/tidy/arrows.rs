@@ -71,7 +71,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("ensue-client", &["ensue-types", "ensue-resp"]),
-    ("ensue-torture", &["ensue-types", "ensue-resp", "ensue-client", "ensue-check"]),
+    ("ensue-torture", &["ensue-types", "ensue-resp", "ensue-client", "ensue-check", "ensue-sim"]),
     (
         "ensue-instructions",
         &["ensue-types", "ensue-resp", "ensue-wire", "ensue-protocol", "ensue-store", "ensue-node"],

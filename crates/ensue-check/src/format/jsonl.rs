@@ -6,6 +6,7 @@
 mod elements;
 mod line;
 mod reader;
+mod removals;
 mod writer;
 
 pub use reader::read;

@@ -8,10 +8,30 @@ use ensue_types::Reply;
 /// One operation of a history, with names as text. A value of nothing is absence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    Read { place: String, value: Option<String> },
-    Write { place: String, value: Option<String> },
-    Add { place: String, delta: i64 },
-    Count { place: String, value: i64 },
+    Read {
+        place: String,
+        value: Option<String>,
+    },
+    Write {
+        place: String,
+        value: Option<String>,
+    },
+    Add {
+        place: String,
+        delta: i64,
+    },
+    Count {
+        place: String,
+        value: i64,
+    },
+    Rename {
+        from: String,
+        to: String,
+    },
+    /// Of one keyspace, or of all.
+    Flush {
+        keyspace: Option<u8>,
+    },
 }
 
 /// All that a command stands for in a history.
@@ -61,6 +81,8 @@ impl Effect {
                 Effect::steps(places.iter().map(|place| write(place, Some(MEMBER))).collect())
             }
             Plan::Add { place, amount } => Effect::steps(vec![add(place, *amount)]),
+            Plan::Rename { from, to, .. } => Effect::steps(vec![rename(from, to)]),
+            Plan::Flush { keyspace } => Effect::steps(vec![Step::Flush { keyspace: *keyspace }]),
             Plan::Opaque { rows, command } => Effect::opaque(rows, command),
             _ => Effect::default(),
         }
@@ -141,6 +163,12 @@ fn understood(plan: &Plan, reply: &Reply) -> Option<Effect> {
             let expiring = expiring(place, integer(reply)? == 1);
             return Some(Effect { expiring, ..Effect::default() });
         }
+        Plan::Rename { from, to, if_absent: false } => vec![rename(from, to)],
+        Plan::Rename { from, to, if_absent: true } => match integer(reply)? {
+            0 => Vec::new(),
+            _ => vec![read(to, None), rename(from, to)],
+        },
+        Plan::Flush { keyspace } => vec![Step::Flush { keyspace: *keyspace }],
         Plan::Opaque { rows, command } => return Some(Effect::opaque(rows, command)),
     }))
 }
@@ -220,7 +248,8 @@ fn each(
 /// The places and rows that a plan names.
 fn places(plan: &Plan) -> Vec<String> {
     match plan {
-        Plan::Nothing => Vec::new(),
+        Plan::Nothing | Plan::Flush { .. } => Vec::new(),
+        Plan::Rename { from, to, .. } => vec![from.clone(), to.clone()],
         Plan::Read { places, .. } | Plan::Contains { places } => places.clone(),
         Plan::Remove { places } | Plan::Insert { places } => places.clone(),
         Plan::ReadAll { row } | Plan::Members { row } => vec![row.clone()],
@@ -239,6 +268,10 @@ fn read(place: &str, value: Option<&str>) -> Step {
 
 fn write(place: &str, value: Option<&str>) -> Step {
     Step::Write { place: place.into(), value: value.map(Into::into) }
+}
+
+fn rename(from: &str, to: &str) -> Step {
+    Step::Rename { from: from.into(), to: to.into() }
 }
 
 fn add(place: &str, delta: i64) -> Step {

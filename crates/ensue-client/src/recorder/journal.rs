@@ -167,6 +167,9 @@ fn step(step: &Step) -> String {
         Step::Write { place, value } => {
             format!(r#"{{"write":{},"value":{}}}"#, quoted(place), value_text(value))
         }
+        Step::Rename { from, to } => format!(r#"{{"rename":{},"to":{}}}"#, quoted(from), quoted(to)),
+        Step::Flush { keyspace: Some(keyspace) } => format!(r#"{{"flush":{keyspace}}}"#),
+        Step::Flush { keyspace: None } => r#"{"flush":"all"}"#.to_owned(),
         Step::Add { place, delta } => format!(r#"{{"add":{},"delta":{delta}}}"#, quoted(place)),
         Step::Count { place, value } => format!(r#"{{"count":{},"value":{value}}}"#, quoted(place)),
     }

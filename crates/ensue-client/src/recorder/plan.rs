@@ -72,6 +72,16 @@ pub(super) enum Plan {
     Expire {
         place: String,
     },
+    /// Gives what stands at a place another name, or answers 0 where it must not replace what stands there.
+    Rename {
+        from: String,
+        to: String,
+        if_absent: bool,
+    },
+    /// Removes all of a keyspace, or of all.
+    Flush {
+        keyspace: Option<u8>,
+    },
     /// Changes these rows in a way that cannot be said here; all rows if there are none.
     Opaque {
         rows: Vec<String>,
@@ -142,6 +152,14 @@ impl Plan {
             Request::Delete { keys } => Plan::Remove { places: all(&keys) },
             Request::IncrementBy { key: name, amount } => Plan::Add { place: key(&name), amount },
             Request::Persist { .. } => Plan::Nothing,
+            // Nothing is moved.
+            Request::Rename { key: name, target } if name == target => Plan::Nothing,
+            Request::Rename { key: name, target } => {
+                Plan::Rename { from: key(&name), to: key(&target), if_absent: spec.name == "renamenx" }
+            }
+            Request::Flush { every_keyspace } => {
+                Plan::Flush { keyspace: (!every_keyspace).then_some(keyspace) }
+            }
             Request::Expire { key: name, .. } => Plan::Expire { place: key(&name) },
             request => Plan::of_elements(&request, keyspace).unwrap_or_else(|| match spec.is_write() {
                 false => Plan::Nothing,
@@ -188,7 +206,8 @@ impl Plan {
     pub(super) fn bytes(&self) -> usize {
         let texts = |texts: &[String]| texts.iter().map(|text| text.len() + 24).sum::<usize>();
         64 + match self {
-            Plan::Nothing => 0,
+            Plan::Nothing | Plan::Flush { .. } => 0,
+            Plan::Rename { from, to, .. } => from.len() + to.len(),
             Plan::Read { places, .. } | Plan::Contains { places } => texts(places),
             Plan::Remove { places } | Plan::Insert { places } => texts(places),
             Plan::Opaque { rows, .. } => texts(rows),

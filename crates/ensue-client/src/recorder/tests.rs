@@ -149,7 +149,6 @@ fn hashes_and_sets() {
 #[test]
 fn what_cannot_be_said_leaves_its_keys_out() {
     check_left_out("APPEND x 1", Reply::Integer(1), &["x"]);
-    check_left_out("RENAME x y", Reply::OK, &["x", "y"]);
     check_left_out("LPUSH list a", Reply::Integer(1), &["list"]);
     check_left_out("GEOADD places a", Reply::Integer(1), &["places", "a"]);
     check_left_out("INCRBYFLOAT x 1.5", bulk("1.5"), &["x"]);
@@ -157,6 +156,29 @@ fn what_cannot_be_said_leaves_its_keys_out() {
     check_nothing("STRLEN x", Reply::Integer(3));
     check_nothing("PING", Reply::Status("PONG".into()));
     check_nothing("GET x", Reply::error("WRONGTYPE no"));
+}
+
+#[test]
+fn renames_and_flushes_are_operations() {
+    check("RENAME x y", Reply::OK, r#"{"rename":"x","to":"y"}"#);
+    check("RENAMENX x y", Reply::Integer(1), r#"{"read":"y","value":null},{"rename":"x","to":"y"}"#);
+    check_nothing("RENAMENX x y", Reply::Integer(0));
+    check_nothing("RENAME x x", Reply::OK);
+    check("FLUSHDB", Reply::OK, r#"{"flush":0}"#);
+    check("FLUSHALL ASYNC", Reply::OK, r#"{"flush":"all"}"#);
+    let mut bench = Bench::new();
+    bench.ask("RENAME x y", Reply::error("ERR no such key"));
+    bench.ask("SELECT 3", Reply::OK).send("FLUSHDB");
+    let expected = [
+        r#"{"session":"c1","status":"failed","operations":[{"rename":"x","to":"y"}]}"#,
+        r#"{"session":"c1/3~t1","end":null,"operations":[{"flush":3}]}"#,
+        r#"{"event":"session","session":"c1"}"#,
+    ];
+    assert_eq!(bench.finish(), expected);
+    let mut bench = Bench::new();
+    bench.ask("MULTI", Reply::OK).ask("FLUSHDB", Reply::Status("QUEUED".into()));
+    bench.ask("EXEC", Reply::Array(vec![Reply::OK]));
+    assert_eq!(bench.finish(), [r#"{"event":"left-out","reason":"FLUSHDB in a MULTI"}"#]);
 }
 
 #[test]

@@ -200,6 +200,10 @@ impl RecordedConnection {
             ("SELECT" | "CAUSAL" | "SWAPDB", _) if self.in_multi => {
                 Asked::Queued(Plan::Opaque { rows: Vec::new(), command: word })
             }
+            // A flush is not of the moment of the rest.
+            ("FLUSHDB" | "FLUSHALL", _) if self.in_multi => {
+                Asked::Queued(Plan::Opaque { rows: Vec::new(), command: format!("{word} in a MULTI") })
+            }
             ("SWAPDB", _) => Asked::Data(Plan::Opaque { rows: Vec::new(), command: word }),
             ("SELECT", number) => {
                 let before = self.keyspace;

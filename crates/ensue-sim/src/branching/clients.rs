@@ -24,7 +24,7 @@ const HEALTHY_ANSWER_US: u64 = 1_500_000;
 const IDS_MAX: usize = 200;
 /// Errors that say what became of a transaction, or of a question about states; the oracle judges whether they may be
 /// said.
-const REFUSALS: [&str; 10] = [
+pub const REFUSALS: [&str; 10] = [
     "ABORT ",
     "ERR ",
     "NOSTATE ",
@@ -39,7 +39,7 @@ const REFUSALS: [&str; 10] = [
 
 /// A transaction that a client has begun.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Open {
+pub struct Open {
     pub is_merge: bool,
     /// Where the branches forked, and how often each fork point counts.
     pub fork_points: Option<Vec<(String, i64)>>,
@@ -200,7 +200,7 @@ impl BranchClients {
         operation.outcome = Outcome::Done;
         let mut is_over = false;
         for (command, (_, answer)) in request.commands.iter().zip(&request.answers) {
-            self.remember(answer);
+            remember(&mut self.ids, answer);
             mark(marks, command, answer);
             if let Some(error) = answer.error() {
                 marks.add(Mark::ErrorAnswer);
@@ -282,24 +282,6 @@ impl BranchClients {
             return Err(Violation::new(property::AVAILABILITY, words));
         }
         Ok(is_refusal || is_merge)
-    }
-
-    /// Ids in answers are what others ask about.
-    fn remember(&mut self, answer: &Answer) {
-        match answer {
-            Answer::Array(items) => items.iter().take(8).for_each(|item| self.remember(item)),
-            other => {
-                let Some(text) = other.text().filter(|text| super::id::StateId::parse(text).is_some()) else {
-                    return;
-                };
-                if !self.ids.iter().rev().take(40).any(|known| known == text) {
-                    self.ids.push(text.to_owned());
-                }
-                if self.ids.len() > IDS_MAX {
-                    self.ids.remove(0);
-                }
-            }
-        }
     }
 
     fn draw(&mut self, world: &mut World, index: usize) {
@@ -450,8 +432,26 @@ impl Clients for BranchClients {
     }
 }
 
+/// Ids in answers are what others ask about.
+pub fn remember(ids: &mut Vec<String>, answer: &Answer) {
+    match answer {
+        Answer::Array(items) => items.iter().take(8).for_each(|item| remember(ids, item)),
+        other => {
+            let Some(text) = other.text().filter(|text| super::id::StateId::parse(text).is_some()) else {
+                return;
+            };
+            if !ids.iter().rev().take(40).any(|known| known == text) {
+                ids.push(text.to_owned());
+            }
+            if ids.len() > IDS_MAX {
+                ids.remove(0);
+            }
+        }
+    }
+}
+
 /// What an answer changes for a client's transaction.
-fn follow(open: &mut Option<Open>, command: &Args, answer: &Answer, asked_us: u64) {
+pub fn follow(open: &mut Option<Open>, command: &Args, answer: &Answer, asked_us: u64) {
     let texts: Vec<String> = command.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     let words: Vec<&str> = texts.iter().map(String::as_str).collect();
     let is_refused = answer.error().is_some();

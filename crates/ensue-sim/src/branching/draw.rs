@@ -92,7 +92,7 @@ const ENDS: [&str; 12] = [
 ];
 
 /// Draws the commands of one step.
-pub(super) struct Drawer<'a> {
+pub struct Drawer<'a> {
     pub random: &'a mut Random,
     /// Ids that were seen lately, by anybody.
     pub ids: &'a [String],
@@ -106,7 +106,7 @@ pub(super) struct Drawer<'a> {
 
 /// A step: what is said, and how the client stands afterwards if all goes well.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub struct Draft {
     pub commands: Vec<Args>,
     pub leaves: bool,
 }

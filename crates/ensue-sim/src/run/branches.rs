@@ -6,19 +6,16 @@ use super::settle::{LOOK_AGAIN_US, RECONNECT_US, SETTLE_US_MAX, figure};
 use crate::branching::clients::BranchClients;
 use crate::branching::oracle as branch_oracle;
 use crate::branching::property as branch_property;
+use crate::branching::rest;
 use crate::oracle::history::Outcome;
 use crate::oracle::{Violation, property};
 use crate::resp::Answer;
 use crate::resp::args;
 use crate::world::marks::Mark;
 use ensue_types::{Args, DatacenterId};
-use std::collections::BTreeSet;
 
 /// What a datacenter is asked when everything is at rest.
 const LOOK: [&str; 4] = ["BRANCH LIST", "BRANCH DIGEST LEAVES", "BRANCH INFO", "INFO"];
-/// Figures that must come down to nothing.
-const UNFINISHED: [(&str, &str); 2] =
-    [("waiting", "commits wait for their parents"), ("transactions", "transactions do not end")];
 /// With one leaf and ceilings on it everywhere, so many states may be left: the leaf, and what the last collection left
 /// above it.
 const STATES_LEFT: u64 = 1;
@@ -68,12 +65,9 @@ impl Run {
                 return Ok(Some(Violation::new(property::PROGRESS, words)));
             }
             self.marks.add(Mark::Digest);
-            for (name, what) in UNFINISHED {
-                let count = number(&answers[2], name);
-                if count != Some(0) {
-                    let words = format!("{count:?} {what} for ever in {datacenter}");
-                    return Ok(Some(Violation::new(property::PROGRESS, words)));
-                }
+            if let Some(what) = rest::unfinished(&answers[2]) {
+                let words = format!("{what} for ever in {datacenter}");
+                return Ok(Some(Violation::new(property::PROGRESS, words)));
             }
             if figure(&answers[3], "ensue_disk_full") > 0 {
                 let words = format!("{datacenter} refuses writes though no disk is full");
@@ -89,39 +83,16 @@ impl Run {
 
     /// What a fresh session is told at every leaf, the same in every datacenter.
     fn read_leaves(&mut self, clients: &mut BranchClients) -> Result<(), Violation> {
-        let keys = written_keys(clients);
+        let keys = rest::written_keys(&clients.history);
         let mut first: Option<Vec<Answer>> = None;
         for datacenter in self.world.survivors() {
             let found =
                 self.ask_told(clients, datacenter, vec![args("BRANCH LIST"), args("BRANCH LOG COUNT 0")])?;
-            let mut commands = Vec::new();
-            for key in &keys {
-                let mut get = args("BRANCH GET");
-                get.push(key.clone().into());
-                if let Answer::Array(leaves) = &found[0] {
-                    get.extend(leaves.iter().filter_map(Answer::bytes).map(|id| id.to_vec().into()));
-                }
-                commands.push(get);
-            }
-            // Who collects alone may say that where they forked is not kept, and count more as written.
-            if !clients.options.optimistic {
-                commands.push(args("BRANCH FORKPOINTS"));
-                commands.push(args("BRANCH CONFLICTS"));
-            }
+            let commands = rest::questions(&keys, &found[0], clients.options.optimistic);
             let answers = self.ask_told(clients, datacenter, commands.clone())?;
             let first = first.get_or_insert_with(|| answers.clone());
-            for (at, (here, there)) in answers.iter().zip(first.iter()).enumerate() {
-                // Whether a deadline has come goes by each datacenter's own clock.
-                if commands[at].get(2).is_some_and(|key| key.first() == Some(&b'e')) && here.error().is_none()
-                {
-                    continue;
-                }
-                if here.error().is_some() || in_order(&commands[at], here) != in_order(&commands[at], there) {
-                    let asked: Vec<_> =
-                        commands[at].iter().map(|word| String::from_utf8_lossy(word)).collect();
-                    let words = format!("{}: {here} in {datacenter}, {there} elsewhere", asked.join(" "));
-                    return Err(Violation::new(property::CONVERGENCE, words));
-                }
+            if let Some(why) = rest::difference(&commands, &answers, first) {
+                return Err(Violation::new(property::CONVERGENCE, format!("{datacenter}: {why}")));
             }
         }
         Ok(())
@@ -211,40 +182,12 @@ impl Run {
     fn left(&mut self, clients: &mut BranchClients) -> Result<Option<String>, Violation> {
         for datacenter in self.world.survivors() {
             let answers = self.ask(clients, datacenter, vec![args("BRANCH INFO")])??;
-            let [states, records, keys] = ["states", "records", "keys"].map(|name| number(&answers[0], name));
+            let [states, records, keys] =
+                ["states", "records", "keys"].map(|name| rest::number(&answers[0], name));
             if states > Some(STATES_LEFT) || records > keys {
                 return Ok(Some(format!("{datacenter}: {}", answers[0])));
             }
         }
         Ok(None)
-    }
-}
-
-/// Every key that anybody wrote.
-fn written_keys(clients: &BranchClients) -> BTreeSet<Vec<u8>> {
-    let commands = clients.history.operations.iter().flat_map(|operation| &operation.commands);
-    let writes = |command: &&Args| {
-        matches!(command.first().map(|word| &word[..]), Some(b"SET" | b"INCRBY" | b"HSET" | b"SADD"))
-    };
-    commands.filter(writes).filter_map(|command| command.get(1)).map(|key| key.to_vec()).collect()
-}
-
-fn in_order(command: &Args, answer: &Answer) -> Answer {
-    let key = command.get(2).map(|key| key.to_vec()).unwrap_or_default();
-    match answer {
-        Answer::Array(values) if command.len() > 2 => {
-            Answer::Array(values.iter().map(|value| crate::branching::rows::in_order(&key, value)).collect())
-        }
-        other => other.clone(),
-    }
-}
-
-/// A figure of a map.
-fn number(map: &Answer, name: &str) -> Option<u64> {
-    let Answer::Array(items) = map else { return None };
-    let pair = items.chunks(2).find(|pair| pair[0].text() == Some(name))?;
-    match pair.get(1)? {
-        Answer::Integer(number) => u64::try_from(*number).ok(),
-        other => other.text()?.parse().ok(),
     }
 }

@@ -85,7 +85,7 @@ fn leave_out_rows(history: &mut History, uses: &mut [Use]) {
 }
 
 /// `x` of `x[y]`. The first bracket that is not escaped begins the element, but for those of a keyspace: `[3]x[y]`.
-fn row_of(key: &str) -> Option<&str> {
+pub(super) fn row_of(key: &str) -> Option<&str> {
     let inner = key.strip_suffix(']')?;
     let bytes = inner.as_bytes();
     let mut place = match bytes.first() {

@@ -44,7 +44,7 @@ pub(super) struct Line<'a> {
     pub reason: Option<Text<'a>>,
 }
 
-/// An operation: one of the four words, and what belongs to it.
+/// An operation: one of the six words, and what belongs to it.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step<'a> {
@@ -56,6 +56,14 @@ pub(super) struct Step<'a> {
     pub add: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub count: Option<Text<'a>>,
+    /// The old name of a key; the new one is `to`.
+    #[serde(borrow, default)]
+    pub rename: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub to: Option<Text<'a>>,
+    /// The number of a keyspace, or `all`.
+    #[serde(borrow, default)]
+    pub flush: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "stated")]
     pub value: Option<Option<Text<'a>>>,
     #[serde(borrow, default, deserialize_with = "stated")]

@@ -2,6 +2,7 @@
 
 use super::elements;
 use super::line::{Line, Step, Text};
+use super::removals::{self, Flush, Rename};
 use crate::builder::Builder;
 use crate::format::ReadError;
 use crate::history::{
@@ -49,6 +50,9 @@ struct Reader {
     /// To be looked up when all names are known: a token may be shown on a line before the one that got it.
     merges: Vec<(TransactionIndex, String, u32)>,
     naming: Vec<Option<Naming>>,
+    /// What they did is known when everything was read.
+    renames: Vec<Rename>,
+    flushes: Vec<Flush>,
     /// The event `history` came, so the event `end` must.
     is_opened: bool,
     is_closed: bool,
@@ -63,6 +67,8 @@ impl Reader {
             bearers: Map::default(),
             merges: Vec::new(),
             naming: Vec::new(),
+            renames: Vec::new(),
+            flushes: Vec::new(),
             is_opened: false,
             is_closed: false,
         }
@@ -137,7 +143,10 @@ impl Reader {
             self.merges.push((index, name.0.to_string(), self.line));
         }
         for step in &line.operations {
-            if let Some(operation) = self.operation(step, outcome)? {
+            self.only_one_word(step)?;
+            if step.rename.is_some() || step.flush.is_some() {
+                self.removal(step, outcome, index)?;
+            } else if let Some(operation) = self.operation(step, outcome)? {
                 self.builder.transaction_mut(index).operations.push(operation);
             }
         }
@@ -225,12 +234,45 @@ impl Reader {
         Ok(index)
     }
 
+    fn only_one_word(&self, step: &Step<'_>) -> Result<(), ReadError> {
+        let words = [&step.read, &step.write, &step.add, &step.count, &step.rename, &step.flush];
+        match words.iter().filter(|word| word.is_some()).count() {
+            1 => Ok(()),
+            _ => Err(self.wrong(
+                "an operation has exactly one of `read`, `write`, `add`, `count`, `rename` and `flush`",
+            )),
+        }
+    }
+
+    /// A rename or a flush. What failed removed nothing.
+    fn removal(
+        &mut self,
+        step: &Step<'_>,
+        outcome: Outcome,
+        transaction: TransactionIndex,
+    ) -> Result<(), ReadError> {
+        let is_done = outcome != Outcome::Failed;
+        if let Some(word) = &step.flush {
+            let keyspace = match (&*word.0, word.0.parse()) {
+                ("all", _) => None,
+                (_, Ok(number)) => Some(number),
+                _ => return Err(self.wrong("a flush is of `all` keyspaces, or of the number of one")),
+            };
+            self.flushes.extend(is_done.then_some(Flush { transaction, keyspace }));
+            return Ok(());
+        }
+        let (Some(from), Some(to)) = (&step.rename, &step.to) else {
+            return Err(self.wrong("a rename has `to`, the new name"));
+        };
+        let (from, to) = (self.builder.key(&from.0), self.builder.key(&to.0));
+        let place = self.builder.history().transaction(transaction).operations.len();
+        let is_one = is_done && from != to;
+        self.renames.extend(is_one.then_some(Rename { transaction, place, from, to }));
+        Ok(())
+    }
+
     /// Nothing for a read without an answer.
     fn operation(&mut self, step: &Step<'_>, outcome: Outcome) -> Result<Option<Operation>, ReadError> {
-        let words = [&step.read, &step.write, &step.add, &step.count];
-        if words.iter().filter(|word| word.is_some()).count() != 1 {
-            return Err(self.wrong("an operation has exactly one of `read`, `write`, `add` and `count`"));
-        }
         let is_answered = outcome == Outcome::Committed;
         if let Some(name) = &step.read {
             let key = self.builder.key(&name.0);
@@ -290,6 +332,7 @@ impl Reader {
             self.builder.transaction_mut(index).merges.extend(merged);
         }
         let mut history = self.builder.finish();
+        removals::expand(&mut history, &self.renames, &self.flushes);
         elements::settle(&mut history);
         Ok(history)
     }

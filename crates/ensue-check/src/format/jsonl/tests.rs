@@ -152,7 +152,9 @@ fn what_is_wrong_is_named_with_its_place() {
     );
     check_error(
         "{\"session\":\"a\",\"operations\":[{\"read\":\"x\",\"value\":1,\"write\":\"x\"}]}\n",
-        expect!["line 1, column 1: an operation has exactly one of `read`, `write`, `add` and `count`"],
+        expect![
+            "line 1, column 1: an operation has exactly one of `read`, `write`, `add`, `count`, `rename` and `flush`"
+        ],
     );
     check_error(
         "{\"session\":\"a\",\"end\":null,\"status\":\"ok\",\"operations\":[]}\n",
