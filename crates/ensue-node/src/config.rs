@@ -171,6 +171,8 @@ pub struct Tuning {
     pub message_waits_ms: u64,
     /// How long a home waits for the past of a session, and a session for what it did at a home.
     pub home_wait_ms: u64,
+    /// How long a command waits at a home for somebody elsewhere until it is asked again.
+    pub home_round_ms: u64,
     pub branching: BranchingOptions,
 }
 
@@ -237,6 +239,7 @@ impl Default for Tuning {
             messages_waiting_bytes: limits::MESSAGES_WAITING_BYTES,
             message_waits_ms: limits::MESSAGE_WAITS_MS,
             home_wait_ms: limits::HOME_WAIT_MS,
+            home_round_ms: limits::HOME_WAIT_ROUND_MS,
             branching: BranchingOptions::default(),
         }
     }

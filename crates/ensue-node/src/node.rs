@@ -398,7 +398,7 @@ impl Node {
             .values_mut()
             .for_each(|partition| partition.on_link_down(now, CoreName { datacenter, core }, &owns));
         self.sessions.placement_mut().on_link_down(datacenter, core);
-        self.sessions.on_peer_down(CoreName { datacenter, core });
+        self.sessions.on_peer_down(now, CoreName { datacenter, core });
         if datacenter == topology.datacenter {
             self.sessions.on_link_down(now, core);
         }

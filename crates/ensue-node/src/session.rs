@@ -28,6 +28,7 @@ mod exchange;
 mod failure;
 mod home_requests;
 mod home_serving;
+mod home_waits;
 mod homes;
 mod inquiry;
 mod known_scripts;
@@ -39,6 +40,7 @@ mod parameters;
 mod pause;
 mod plan;
 mod pubsub;
+mod put_back;
 mod reply_buffer;
 mod requests;
 mod slow_log;
@@ -82,7 +84,7 @@ pub(crate) use parameters::{BUSY_AFTER_MS, REPLICAS_LAG_MAX, REPLICAS_MIN};
 use pubsub::deliveries::{Deliveries, Published};
 use std::sync::Arc;
 use step::Step;
-use turn::{Interruption, Turn};
+use turn::{Interruption, Turn, away};
 
 pub(crate) use output::SessionOutput;
 
@@ -246,7 +248,8 @@ impl Sessions {
         let peer = CoreName { datacenter, core };
         match message {
             Message::HomeReady { boot } => {
-                self.core.home_serving.on_ready(peer, boot);
+                let unheard = self.core.home_serving.on_ready(peer, boot);
+                self.end_waits(now, unheard);
                 let Reconnected { again, lost } = self.core.home_requests.on_ready(peer, boot);
                 for request in again {
                     let time = request.context.time;
@@ -265,8 +268,8 @@ impl Sessions {
     }
 
     fn on_home_answer(&mut self, now: Now, peer: CoreName, number: u64, outcome: HomeOutcome) {
-        if let Some(session) = self.core.home_requests.session_of(peer, number) {
-            self.with(now, session, |turn| turn.on_home_answer(number, outcome));
+        if let Some(session) = self.core.home_requests.on_answer(peer, number, &outcome) {
+            self.with(now, session, |turn| away::on_answer(turn, number, outcome));
         }
     }
 
@@ -277,23 +280,36 @@ impl Sessions {
             Taken::Ignore => return,
             Taken::Answer(outcome) => outcome,
             Taken::TooMany => refused(homes::HOME_IS_BUSY),
+            Taken::End(id) => return self.with(now, id, |turn| away::on_unheard(turn, true)),
+            Taken::PutBack(id, context, reply) => {
+                if let Some(commands) = homes::put_back(&request, &reply) {
+                    self.execute_for(now, id, HomeRequest { context, commands, ..request.clone() });
+                }
+                HomeOutcome::Withdrawn
+            }
             Taken::Execute(id) if !homes::is_home_of(&self.core, &request) => {
-                let outcome = refused(homes::NOT_HOME);
-                self.core.home_serving.on_executed(id, &outcome);
-                outcome
+                self.core.home_serving.on_executed(id, refused(homes::NOT_HOME))
             }
-            Taken::Execute(id) => {
-                let HomeRequest { keyspace, context, transaction, commands, .. } = request;
-                let protocol = self.core.protocol(keyspace);
-                let past = (keyspace, context);
-                let everything = self.core.access.everything();
-                let session =
-                    Session::of_a_request(now, id, self.core.protocols.len(), protocol, past, everything);
-                self.sessions.insert(id, Box::new(session));
-                return self.with(now, id, |turn| turn.on_home_request(transaction, commands));
-            }
+            Taken::Execute(id) => return self.execute_for(now, id, request),
         };
         self.answer_home(origin, request.boot, request.number, outcome);
+    }
+
+    /// A session of its own executes what one of another datacenter asks for.
+    fn execute_for(&mut self, now: Now, id: SessionId, request: HomeRequest) {
+        let everything = self.core.access.everything();
+        let protocol = self.core.protocol(request.keyspace);
+        let session =
+            Session::of_a_request(now, id, self.core.protocols.len(), protocol, &request, everything);
+        self.sessions.insert(id, Box::new(session));
+        self.with(now, id, |turn| away::on_request(turn, request.transaction, request.commands));
+    }
+
+    /// What waits for a datacenter that hears nothing stops waiting.
+    fn end_waits(&mut self, now: Now, unheard: Vec<SessionId>) {
+        for id in unheard {
+            self.with(now, id, |turn| away::on_unheard(turn, false));
+        }
     }
 
     fn answer_home(&mut self, origin: CoreName, boot: u32, number: u64, outcome: HomeOutcome) {
@@ -309,9 +325,8 @@ impl Sessions {
     fn on_finished(&mut self, id: SessionId) {
         let Some(mut session) = self.sessions.remove(&id) else { return };
         session.stop(&mut self.core.timers);
-        if let Some(Running { origin, boot, number, keyspace }) = self.core.home_serving.running(id) {
-            let outcome = session.outcome(keyspace);
-            self.core.home_serving.on_executed(id, &outcome);
+        if let Some(Running { origin, boot, number, keyspace, .. }) = self.core.home_serving.running(id) {
+            let outcome = self.core.home_serving.on_executed(id, session.outcome(keyspace));
             self.answer_home(origin, boot, number, outcome);
         }
     }
@@ -327,9 +342,11 @@ impl Sessions {
         }
     }
 
-    pub(crate) fn on_peer_down(&mut self, peer: CoreName) {
+    pub(crate) fn on_peer_down(&mut self, now: Now, peer: CoreName) {
         self.core.channels.on_link_down(peer);
         self.core.home_requests.on_link_down(peer);
+        let unheard = self.core.home_serving.on_link_down(peer);
+        self.end_waits(now, unheard);
     }
 
     /// Whoever owns the sockets has dropped something that was published.
@@ -483,6 +500,12 @@ impl Sessions {
         if session.is_finished() {
             self.on_finished(id);
         }
+        while let Some((number, old)) = self.core.home_requests.first_to_ask_anew() {
+            homes::abandon(&mut self.core, number);
+            if let Some(session) = self.sessions.get_mut(&old) {
+                away::ask_anew(&mut Turn::new(now, session, &mut self.core), number);
+            }
+        }
         while let Some(doomed) = self.core.next_doomed() {
             if let Some(session) = self.sessions.get_mut(&doomed) {
                 Turn::new(now, session, &mut self.core).close();
@@ -503,7 +526,8 @@ impl Sessions {
             CoreQuery::Metrics => {
                 text = self.core.link_reports().map(crate::links::line).collect();
                 metrics.push(("connected_clients".to_owned(), self.core.clients() as i64));
-                let blocked = self.sessions.values().filter(|session| session.is_blocked()).count();
+                let blocked =
+                    self.sessions.values().filter(|one| one.is_clients() && one.is_blocked()).count();
                 metrics.push(("blocked_clients".to_owned(), blocked as i64));
                 let tracking = self.core.tracking.metrics();
                 metrics.extend(tracking.map(|(name, value)| (name.to_owned(), value as i64)));

@@ -414,6 +414,7 @@ fn draw_habits(options: &mut Options) {
         let home = DatacenterId(homes.below(u64::from(options.shape.datacenters)) as u8);
         options.homes.push(("home:*".to_owned(), home));
         options.tuning.home_wait_ms = homes.skewed(20, 2_000);
+        options.tuning.home_round_ms = homes.skewed(20, 2_000);
     }
     let flushing = &mut Random::stream(options.seed, "flushes of options");
     if flushing.chance(100) {

@@ -96,6 +96,11 @@ pub const PROOF_WAIT_MS: u64 = 5_000;
 pub const HOMES_MAX: usize = 1_024;
 /// Requests of one core to one core of another datacenter, the home of their keys, that have no answer yet.
 pub const HOME_REQUESTS_MAX: usize = 4_096;
+/// Of these, commands that wait for something to pop or to read there: the others shall find room.
+pub const HOME_WAITS_MAX: usize = 2_048;
+/// How long such a command waits at the home until it is asked again. A home that does not notice that a datacenter
+/// cannot hear it pops for it no longer than that.
+pub const HOME_WAIT_ROUND_MS: u64 = 10_000;
 /// Numbers between the oldest of them and the newest: a home remembers of each whether it was executed.
 pub const HOME_REQUEST_NUMBERS_MAX: u64 = 1 << 18;
 /// Bytes of requests that a core keeps until it has their answers, to send them again.

@@ -110,6 +110,11 @@ rules! {
     WaitForThePastAtHome,
     /// After a command at a home its session goes on here when what it did there is visible here (decision 33).
     WaitForWhatHappenedAtHome,
+    /// What waits at a home for a session elsewhere stops waiting when that cannot be told what was popped (decision
+    /// 51).
+    WaitAtHomeOnlyWhileHeard,
+    /// What was popped at a home for a session that has gone meanwhile is put back (decision 51).
+    PutBackWhatNobodyHears,
     /// The clock never shows a time again after a restart (trap 30).
     ClockAheadOfRestart,
     /// A delete of a column that is gone still carries what it saw (trap 18).

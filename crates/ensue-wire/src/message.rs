@@ -577,6 +577,11 @@ pub struct HomeRequest {
     pub context: Context,
     /// Whether they are those of a `MULTI`; otherwise there is one.
     pub transaction: bool,
+    /// How long it waits at most for something to pop or to read; 0 is a command that does not wait, and the highest
+    /// number is for ever.
+    pub waits_ms: u64,
+    /// Nobody wants its answer any more: it is not executed, it stops waiting, and what it has popped is put back.
+    pub abandoned: bool,
     pub commands: Vec<Args>,
 }
 
@@ -589,6 +594,8 @@ pub enum HomeOutcome {
     Refused { reply: Reply },
     /// It may have been executed: what became of it is not known any more.
     Forgotten,
+    /// It has waited, and waits no longer: nothing was executed, or it was put back.
+    Withdrawn,
 }
 
 /// What became of a read of one cut.

@@ -258,6 +258,8 @@ fn a_session_elsewhere_asks_the_home_of_keys_for_commands_on_keys() {
             keyspace: KeyspaceId(keyspace),
             context: Context::default(),
             transaction,
+            waits_ms: 0,
+            abandoned: false,
             commands: lines.iter().map(args).collect(),
         };
         let message = Message::HomeRequest(request);

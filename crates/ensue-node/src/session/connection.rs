@@ -23,7 +23,7 @@ use ensue_acl::{Channel, User, Users};
 use ensue_protocol::Protocol;
 use ensue_resp::{CommandSpec, ProtocolVersion};
 use ensue_types::{Args, Context, KeyspaceId, Now, Reply, SessionId};
-use ensue_wire::{ChannelKind, HomeOutcome};
+use ensue_wire::{ChannelKind, HomeOutcome, HomeRequest};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -161,16 +161,17 @@ impl Session {
         id: SessionId,
         keyspaces: usize,
         protocol: &dyn Protocol,
-        (keyspace, context): (KeyspaceId, Context),
+        request: &HomeRequest,
         everything: Arc<User>,
     ) -> Session {
         let nowhere = [String::new(), String::new()];
         let mut session = Session::new(now, id, nowhere, keyspaces, Some(everything));
         session.parts.life = Life::Elsewhere;
         session.parts.replies = ReplyBuffer::keeping();
-        session.contexts.select(keyspace);
+        session.requests.wait_at_most(request.waits_ms);
+        session.contexts.select(request.keyspace);
         if protocol.capabilities().causality {
-            session.contexts.await_later(protocol, keyspace, context);
+            session.contexts.await_later(protocol, request.keyspace, request.context.clone());
         }
         session
     }
@@ -237,13 +238,14 @@ impl Session {
         open.then(|| parts.client.line(now, parts.activity(self.contexts.selected(), channels)))
     }
 
+    /// Whether it is a client's of this datacenter.
+    pub(super) fn is_clients(&self) -> bool {
+        self.parts.life != Life::Elsewhere
+    }
+
     /// Whether it waits for another client, or for a pause to end.
     pub(super) fn is_blocked(&self) -> bool {
-        match &self.parts.exchange {
-            Exchange::Paused(_) => true,
-            Exchange::Commands(exchange) => exchange.is_blocked(),
-            _ => false,
-        }
+        matches!(self.parts.exchange, Exchange::Paused(_)) || self.parts.exchange.is_blocked()
     }
 }
 
@@ -278,7 +280,7 @@ impl Parts {
     pub(super) fn activity(&self, keyspace: KeyspaceId, channels: &Channels) -> Activity {
         let multi = self.multi.as_ref().map(Multi::len);
         let subscriptions = NAMED.map(|kind| channels.count(self.client.id(), kind));
-        let waits = matches!(&self.exchange, Exchange::Commands(exchange) if exchange.is_blocked());
+        let waits = self.exchange.is_blocked();
         let monitors = channels.count(self.client.id(), ChannelKind::Monitor) > 0;
         Activity { keyspace, multi, reply_bytes: self.replies.len(), subscriptions, monitors, waits }
     }

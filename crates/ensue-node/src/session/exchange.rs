@@ -150,6 +150,28 @@ impl Exchange {
         }
     }
 
+    /// Whether the client waits for somebody else.
+    pub(super) fn is_blocked(&self) -> bool {
+        match self {
+            Exchange::Commands(exchange) => exchange.is_blocked(),
+            Exchange::AtHome(exchange) => exchange.waiting().is_some(),
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_at_home(&self) -> bool {
+        matches!(self, Exchange::AtHome(_))
+    }
+
+    /// The command that waits for somebody else, if one does.
+    pub(super) fn waiting(&self) -> Option<&Args> {
+        match self {
+            Exchange::Commands(exchange) => exchange.waiting(),
+            Exchange::AtHome(exchange) => exchange.waiting(),
+            _ => None,
+        }
+    }
+
     /// Whether it ends when the client is gone.
     pub(super) fn only_waits(&self) -> bool {
         matches!(self, Exchange::Causal(exchange) if exchange.only_waits())

@@ -4,10 +4,11 @@
 //!   times out.
 //! - On a link that comes up: the outstanding requests to that core are sent again, if the same incarnation of its
 //!   process still runs. Otherwise it is unknown whether they were executed.
+//! - On one that is abandoned: its home is told, again if the link breaks, until it has answered that.
 //! - Each request carries the lowest outstanding number, so that a home can drop the answers below it.
 
 use ensue_types::{SessionId, limits};
-use ensue_wire::{CoreName, HomeRequest};
+use ensue_wire::{CoreName, HomeOutcome, HomeRequest};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// See the module.
@@ -20,6 +21,8 @@ pub(super) struct HomeRequests {
     /// The numbers of the same by whom was asked.
     numbers: BTreeMap<CoreName, BTreeSet<u64>>,
     bytes: usize,
+    /// How many may wait at their homes.
+    waits: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -64,9 +67,11 @@ impl HomeRequests {
         let is_full = numbers.len() >= limits::HOME_REQUESTS_MAX
             || number - below >= limits::HOME_REQUEST_NUMBERS_MAX
             || self.bytes + bytes > limits::HOME_REQUEST_BYTES_MAX;
-        if is_full && !numbers.is_empty() {
+        let waits = request.waits_ms > 0;
+        if is_full && !numbers.is_empty() || waits && self.waits >= limits::HOME_WAITS_MAX {
             return Err(Unsent::TooMany);
         }
+        self.waits += usize::from(waits);
         numbers.insert(number);
         self.next += 1;
         self.bytes += bytes;
@@ -75,16 +80,37 @@ impl HomeRequests {
         Ok(request)
     }
 
-    /// The session whose request a core has answered.
-    pub(super) fn session_of(&self, home: CoreName, number: u64) -> Option<SessionId> {
-        let outstanding = self.outstanding.get(&number)?;
-        (outstanding.home == home).then_some(outstanding.session)
+    /// A core has answered: the session whose request it was. What was executed before it was abandoned is put back,
+    /// and the answer to that is still to come.
+    pub(super) fn on_answer(
+        &mut self,
+        home: CoreName,
+        number: u64,
+        outcome: &HomeOutcome,
+    ) -> Option<SessionId> {
+        let outstanding = self.outstanding.get(&number).filter(|outstanding| outstanding.home == home)?;
+        if !outstanding.request.abandoned {
+            return Some(outstanding.session);
+        }
+        if !matches!(outcome, HomeOutcome::Executed { .. }) {
+            self.end(number);
+        }
+        None
+    }
+
+    /// Nobody waits any more for a request that may wait: what its home is told now, if it can be told.
+    pub(super) fn abandon(&mut self, number: u64) -> Option<(CoreName, HomeRequest)> {
+        let outstanding = self.outstanding.get_mut(&number)?;
+        outstanding.request.abandoned = true;
+        let is_up = self.ready.get(&outstanding.home) == Some(&outstanding.request.home_boot);
+        is_up.then(|| (outstanding.home, outstanding.request.clone()))
     }
 
     /// It has its answer, or nobody waits for it any more.
     pub(super) fn end(&mut self, number: u64) {
         let Some(ended) = self.outstanding.remove(&number) else { return };
         self.bytes -= ended.bytes;
+        self.waits -= usize::from(ended.request.waits_ms > 0);
         if let Some(numbers) = self.numbers.get_mut(&ended.home) {
             numbers.remove(&number);
         }
@@ -102,6 +128,19 @@ impl HomeRequests {
             }
         }
         found
+    }
+
+    /// A session that has waited for so long that the number of its request soon keeps others from being made, or their
+    /// answers from being forgotten at the home.
+    pub(super) fn first_to_ask_anew(&self) -> Option<(u64, SessionId)> {
+        if self.waits == 0 {
+            return None;
+        }
+        let firsts = self.numbers.values().filter_map(BTreeSet::first);
+        let old = firsts.filter(|number| self.next - *number >= limits::HOME_REQUEST_NUMBERS_MAX / 2);
+        let mut requests = old.filter_map(|number| Some((*number, self.outstanding.get(number)?)));
+        let found = requests.find(|(_, one)| one.request.waits_ms > 0 && !one.request.abandoned);
+        found.map(|(number, outstanding)| (number, outstanding.session))
     }
 
     pub(super) fn on_link_down(&mut self, home: CoreName) {
@@ -122,6 +161,14 @@ impl HomeRequests {
         }
         let listed: usize = self.numbers.values().map(BTreeSet::len).sum();
         assert_eq!(listed, self.outstanding.len(), "a request is sent again that was answered");
+        let waits = self.outstanding.values().filter(|outstanding| outstanding.request.waits_ms > 0).count();
+        assert_eq!(waits, self.waits, "what waits at homes is counted wrong");
+    }
+
+    /// As if so many requests had been made and answered.
+    #[cfg(test)]
+    pub(super) fn skip_numbers(&mut self, count: u64) {
+        self.next += count;
     }
 
     /// How many have no answer.
@@ -147,6 +194,8 @@ mod tests {
             keyspace: KeyspaceId(0),
             context: Context::default(),
             transaction: false,
+            waits_ms: 0,
+            abandoned: false,
             commands: Vec::new(),
         }
     }
@@ -169,8 +218,25 @@ mod tests {
         requests.end(0);
         let next = requests.begin(SessionId(1), home(0), request()).expect("one was answered");
         assert_eq!(next.below, 1);
-        assert_eq!(requests.session_of(home(1), next.number), None, "who answers is who was asked");
+        let nothing = HomeOutcome::Forgotten;
+        assert_eq!(requests.on_answer(home(1), next.number, &nothing), None, "who answers is who was asked");
         assert_eq!(requests.on_ready(home(1), 8).lost, [other.number]);
+    }
+
+    #[test]
+    fn what_waits_leaves_room_for_the_others() {
+        let home = CoreName { datacenter: DatacenterId(1), core: CoreId(0) };
+        let mut requests = HomeRequests::default();
+        requests.on_ready(home, 7);
+        let pop = || HomeRequest { waits_ms: 1, ..request() };
+        for number in 0..limits::HOME_WAITS_MAX as u64 {
+            assert!(requests.begin(SessionId(number), home, pop()).is_ok());
+        }
+        assert_eq!(requests.begin(SessionId(1), home, pop()), Err(Unsent::TooMany));
+        assert!(requests.begin(SessionId(1), home, request()).is_ok());
+        requests.end(5);
+        assert!(requests.begin(SessionId(1), home, pop()).is_ok());
+        requests.check_invariants();
     }
 
     #[test]

@@ -5,9 +5,12 @@
 //! - On a request that was answered: the same answer, until its origin acknowledges it.
 //! - On a request that was first sent to an earlier incarnation of this process: it is unknown whether that incarnation
 //!   executed it, and the answer says so.
+//! - On one that its origin has abandoned: it stops waiting. What it has popped is put back (decision 51).
+//! - On a broken link: what waits for that origin stops waiting, and may be asked again under another number. What was
+//!   popped is kept as its answer.
 //! - On a new incarnation of the origin's process: the requests of the earlier one are dropped; no one repeats them.
 
-use ensue_types::{KeyspaceId, Rule, SessionId, limits};
+use ensue_types::{Context, KeyspaceId, Reply, Rule, SessionId, limits};
 use ensue_wire::{CoreName, HomeOutcome, HomeRequest};
 use std::collections::BTreeMap;
 
@@ -44,6 +47,16 @@ pub(super) struct Running {
     pub(super) boot: u32,
     pub(super) number: u64,
     pub(super) keyspace: KeyspaceId,
+    /// It may wait.
+    waits: bool,
+    /// Its origin does not hear its answer now, or does not want it any more.
+    ending: Option<Ending>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Unheard,
+    Abandoned,
 }
 
 /// What becomes of a request.
@@ -52,6 +65,10 @@ pub(super) enum Taken {
     /// By a session of this name.
     Execute(SessionId),
     Answer(HomeOutcome),
+    /// This session shall stop waiting, and put back what it pops.
+    End(SessionId),
+    /// A session of this name puts back what was popped, which was answered so, with this past.
+    PutBack(SessionId, Context, Reply),
     TooMany,
     Ignore,
 }
@@ -60,13 +77,33 @@ pub(super) enum Taken {
 const FIRST_SESSION: u64 = 1 << 63;
 
 impl HomeServing {
-    /// A core of another datacenter has a link, and runs under this number.
-    pub(super) fn on_ready(&mut self, origin: CoreName, boot: u32) {
+    /// A core of another datacenter has a link, and runs under this number. Which sessions wait for an earlier run.
+    pub(super) fn on_ready(&mut self, origin: CoreName, boot: u32) -> Vec<SessionId> {
         let known = self.origins.entry(origin).or_default();
-        if known.boot != boot {
-            let forgotten = std::mem::replace(known, Origin { boot, ..Origin::default() });
-            self.kept_bytes -= forgotten.requests.values().map(Known::bytes).sum::<usize>();
+        if known.boot == boot {
+            return Vec::new();
         }
+        let forgotten = std::mem::replace(known, Origin { boot, ..Origin::default() });
+        self.kept_bytes -= forgotten.requests.values().map(Known::bytes).sum::<usize>();
+        self.end_waits_of(origin, |running| running.boot != boot)
+    }
+
+    /// A core of another datacenter hears nothing any more. Which sessions wait for it.
+    pub(super) fn on_link_down(&mut self, origin: CoreName) -> Vec<SessionId> {
+        match Rule::WaitAtHomeOnlyWhileHeard.holds() {
+            true => self.end_waits_of(origin, |_| true),
+            false => Vec::new(),
+        }
+    }
+
+    fn end_waits_of(&mut self, origin: CoreName, which: impl Fn(&Running) -> bool) -> Vec<SessionId> {
+        let is_meant = |running: &Running| running.origin == origin && running.waits && which(running);
+        let meant = self.running.iter_mut().filter(|(_, running)| is_meant(running));
+        let ended = meant.map(|(session, running)| {
+            running.ending.get_or_insert(Ending::Unheard);
+            *session
+        });
+        ended.collect()
     }
 
     /// A request has come, perhaps again.
@@ -82,6 +119,9 @@ impl HomeServing {
             if !known.takes(request.number) {
                 return Taken::Ignore;
             }
+            if request.abandoned {
+                return self.on_abandoned(origin, request.number);
+            }
             match known.requests.get(&request.number) {
                 None => {}
                 Some(Known::Running) => return Taken::Ignore,
@@ -96,11 +136,41 @@ impl HomeServing {
         if let Some(before) = known.requests.insert(request.number, Known::Running) {
             self.kept_bytes -= before.bytes();
         }
-        let session = SessionId(FIRST_SESSION | self.sessions);
-        self.sessions += 1;
-        let HomeRequest { boot, number, keyspace, .. } = *request;
-        self.running.insert(session, Running { origin, boot, number, keyspace });
+        let session = self.next_session();
+        let HomeRequest { boot, number, keyspace, waits_ms, .. } = *request;
+        let waits = waits_ms > 0;
+        self.running.insert(session, Running { origin, boot, number, keyspace, waits, ending: None });
         Taken::Execute(session)
+    }
+
+    fn next_session(&mut self) -> SessionId {
+        self.sessions += 1;
+        SessionId(FIRST_SESSION | (self.sessions - 1))
+    }
+
+    /// Nobody wants the answer to this request any more.
+    fn on_abandoned(&mut self, origin: CoreName, number: u64) -> Taken {
+        let is_meant = |running: &Running| running.origin == origin && running.number == number;
+        let Some(known) = self.origins.get_mut(&origin) else { return Taken::Ignore };
+        if let Some(Known::Running) = known.requests.get(&number) {
+            let mut meant = self.running.iter_mut().filter(|(_, running)| running.boot == known.boot);
+            let Some((session, running)) = meant.find(|(_, running)| is_meant(running)) else {
+                return Taken::Ignore;
+            };
+            running.ending = Some(Ending::Abandoned);
+            return Taken::End(*session);
+        }
+        let before = known.requests.insert(number, Known::Answered(Box::new(HomeOutcome::Withdrawn)));
+        self.kept_bytes -= before.as_ref().map_or(0, Known::bytes);
+        match before {
+            Some(Known::Answered(outcome)) => match *outcome {
+                HomeOutcome::Executed { context, reply } if Rule::PutBackWhatNobodyHears.holds() => {
+                    Taken::PutBack(self.next_session(), context, reply)
+                }
+                _ => Taken::Answer(HomeOutcome::Withdrawn),
+            },
+            _ => Taken::Answer(HomeOutcome::Withdrawn),
+        }
     }
 
     /// Which request a session executes.
@@ -108,13 +178,24 @@ impl HomeServing {
         self.running.get(&session).copied()
     }
 
-    /// A session has executed its request.
-    pub(super) fn on_executed(&mut self, session: SessionId, outcome: &HomeOutcome) {
-        let Some(Running { origin, boot, number, .. }) = self.running.remove(&session) else { return };
-        let Some(known) = self.origins.get_mut(&origin).filter(|known| known.boot == boot) else { return };
+    /// A session has executed its request: its answer.
+    pub(super) fn on_executed(&mut self, session: SessionId, outcome: HomeOutcome) -> HomeOutcome {
+        let Some(Running { origin, boot, number, ending, .. }) = self.running.remove(&session) else {
+            return outcome;
+        };
+        let has_nothing =
+            matches!(outcome, HomeOutcome::Executed { reply: Reply::Nil | Reply::NilArray, .. });
+        let outcome = match ending {
+            Some(Ending::Abandoned) => HomeOutcome::Withdrawn,
+            Some(Ending::Unheard) if has_nothing => HomeOutcome::Withdrawn,
+            _ => outcome,
+        };
+        let Some(known) = self.origins.get_mut(&origin).filter(|known| known.boot == boot) else {
+            return outcome;
+        };
         known.running -= 1;
         if number < known.below {
-            return;
+            return outcome;
         }
         let answered = Known::Answered(Box::new(outcome.clone()));
         let fits = self.kept_bytes + answered.bytes() <= limits::HOME_ANSWER_BYTES_MAX;
@@ -123,6 +204,7 @@ impl HomeServing {
         if let Some(before) = known.requests.insert(number, kept) {
             self.kept_bytes -= before.bytes();
         }
+        outcome
     }
 
     /// Panics if a request could be executed twice, or more than its origin may ask for.
@@ -172,7 +254,7 @@ impl Known {
                     context.causes.encoded_bytes() + reply.encoded_bytes()
                 }
                 HomeOutcome::Refused { reply } => reply.encoded_bytes(),
-                HomeOutcome::Forgotten => 0,
+                HomeOutcome::Forgotten | HomeOutcome::Withdrawn => 0,
             },
         }
     }
@@ -182,7 +264,7 @@ impl Known {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use ensue_types::{Context, CoreId, DatacenterId, Reply};
+    use ensue_types::{CoreId, DatacenterId};
 
     const ORIGIN: CoreName = CoreName { datacenter: DatacenterId(1), core: CoreId(0) };
 
@@ -195,6 +277,8 @@ mod tests {
             keyspace: KeyspaceId(0),
             context: Context::default(),
             transaction: false,
+            waits_ms: 0,
+            abandoned: false,
             commands: Vec::new(),
         }
     }
@@ -204,7 +288,7 @@ mod tests {
             panic!("it is new")
         };
         let reply = Reply::Bulk(Bytes::from(vec![0; bytes]));
-        serving.on_executed(session, &HomeOutcome::Executed { context: Context::default(), reply });
+        serving.on_executed(session, HomeOutcome::Executed { context: Context::default(), reply });
     }
 
     #[test]

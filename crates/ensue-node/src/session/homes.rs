@@ -5,12 +5,15 @@
 //! - All its keys, or all keys of its `MULTI`, must then have the same home; otherwise the command is rejected.
 //! - On the answer: the session's next command in that keyspace waits until the past in the answer is visible here.
 //! - On a timeout: the command may have been executed. Without a link nothing is sent.
+//! - A command that may wait is asked in rounds, until the client's time is over (`home_waits`).
 
 use super::contexts::Contexts;
 use super::core_state::CoreState;
 use super::cx::Cx;
 use super::failure::Failure;
 use super::home_requests::Unsent;
+use super::home_waits::Wait;
+use super::put_back;
 use super::step::Step;
 use crate::homes::{STABLE_AT_HOME, has_homes, home_of, is_on_keys};
 use ensue_resp::request::Blocking;
@@ -35,6 +38,8 @@ pub(super) struct AtHome {
     number: u64,
     keyspace: KeyspaceId,
     datacenter: DatacenterId,
+    /// Of a command that may wait there.
+    wait: Option<Box<Wait>>,
 }
 
 /// Where a command of the selected keyspace runs, or those of one `MULTI`.
@@ -49,10 +54,9 @@ pub(super) fn place<'a>(
     }
     let mut reads_there =
         config.home_reads.contains(&keyspace) || !core.protocol(keyspace).capabilities().causality;
-    let (mut homes, mut others, mut waits) = (Vec::new(), false, false);
+    let (mut homes, mut others) = (Vec::new(), false);
     for (spec, args) in commands {
         reads_there |= writes(spec);
-        waits |= spec.flags.contains(Flags::BLOCKING) && Blocking::parse(args).is_some();
         for key in keys(spec, args) {
             match home_of(&config.homes, keyspace, key) {
                 Some(home) if homes.contains(&home) => {}
@@ -67,7 +71,6 @@ pub(super) fn place<'a>(
         [_] if others => Place::Refused(HOME_AND_OTHERS),
         [home] if home == config.topology.datacenter => Place::Here,
         [_] if is_stable(contexts.own()) => Place::Refused(STABLE_AT_HOME),
-        [_] if waits => Place::Refused(WAITS_AWAY),
         [home] => Place::Away(home),
         _ => Place::Refused(SEVERAL_HOMES),
     }
@@ -83,6 +86,12 @@ pub(super) fn is_home_of(core: &CoreState, request: &HomeRequest) -> bool {
     keys.peek().is_some() && keys.all(|key| home_of(&config.homes, request.keyspace, key) == own)
 }
 
+/// The commands that put back what a request has popped for nobody, which was answered so.
+pub(super) fn put_back(request: &HomeRequest, reply: &Reply) -> Option<Vec<Args>> {
+    let Blocking { pop, .. } = Blocking::parse(request.commands.first()?)?;
+    Some(vec![put_back::put_back(&pop, reply)?])
+}
+
 /// Whether a session reads only what is stable: it may not see what others have written where it reads.
 pub(super) fn is_stable(context: &Context) -> bool {
     context.causes.times().is_ok_and(|vector| vector.mode == Mode::Stable)
@@ -94,6 +103,19 @@ pub(super) fn send(
     datacenter: DatacenterId,
     commands: Vec<Args>,
     transaction: bool,
+) -> Step<AtHome> {
+    let command = commands.first().filter(|_| !transaction);
+    let round_ms = cx.core.config.tuning.home_round_ms;
+    let wait = command.and_then(|args| Wait::begin(cx.now, args, round_ms)).map(Box::new);
+    ask(cx, datacenter, commands, transaction, wait)
+}
+
+fn ask(
+    cx: &mut Cx<'_>,
+    datacenter: DatacenterId,
+    commands: Vec<Args>,
+    transaction: bool,
+    wait: Option<Box<Wait>>,
 ) -> Step<AtHome> {
     let keyspace = cx.keyspace();
     let topology = &cx.core.config.topology;
@@ -111,6 +133,8 @@ pub(super) fn send(
         keyspace,
         context: past(cx),
         transaction,
+        waits_ms: wait.as_ref().map_or(0, |wait| wait.round_ms(cx.now)),
+        abandoned: false,
         commands,
     };
     cx.requests.ask(1);
@@ -122,18 +146,40 @@ pub(super) fn send(
         cx.requests.mark_write();
     }
     let tuning = &cx.core.config.tuning;
-    cx.begin(0, tuning.home_wait_ms + tuning.request_timeout_ms);
-    let waiting = AtHome { number: request.number, keyspace, datacenter };
-    let to = Address::Core { datacenter: home.datacenter, core: home.core };
-    let time = cx.contexts.own().time;
-    cx.core.send(to, time, Message::HomeRequest(request));
+    let patience_ms = tuning.home_wait_ms + tuning.request_timeout_ms;
+    match wait.as_ref().map_or(Some(0), |wait| wait.remaining_ms(cx.now)) {
+        Some(waits_ms) => cx.begin(0, patience_ms.saturating_add(waits_ms)),
+        None => {
+            cx.begin(0, patience_ms);
+            cx.requests.clear_deadline();
+        }
+    }
+    let waiting = AtHome { number: request.number, keyspace, datacenter, wait };
+    send_to(cx.core, home, request);
     Step::Waits(waiting)
+}
+
+fn send_to(core: &mut CoreState, home: CoreName, request: HomeRequest) {
+    let to = Address::Core { datacenter: home.datacenter, core: home.core };
+    core.send(to, request.context.time, Message::HomeRequest(request));
+}
+
+/// A home shall not execute a request any more, and put back what it has popped for nobody.
+pub(super) fn abandon(core: &mut CoreState, number: u64) {
+    if let Some((home, request)) = core.home_requests.abandon(number) {
+        send_to(core, home, request);
+    }
 }
 
 impl AtHome {
     /// Whether it waits for the answer of this number.
     pub(super) fn waits_for(&self, number: u64) -> bool {
         self.number == number
+    }
+
+    /// The command that waits for somebody else, if it may do so.
+    pub(super) fn waiting(&self) -> Option<&Args> {
+        self.wait.as_ref().map(|wait| wait.args())
     }
 
     pub(super) fn on_answer(self, cx: &mut Cx<'_>, outcome: HomeOutcome) -> Step<AtHome> {
@@ -144,17 +190,51 @@ impl AtHome {
                 if protocol.capabilities().causality && Rule::WaitForWhatHappenedAtHome.holds() {
                     cx.contexts.await_later(protocol, self.keyspace, context);
                 }
-                Step::answer(reply)
+                match self.wait {
+                    Some(wait) if wait.goes_on_after(cx.now, &reply) => wait
+                        .ask_again(cx.now, |args, wait| {
+                            ask(cx, self.datacenter, vec![args], false, Some(wait))
+                        }),
+                    _ => Step::answer(reply),
+                }
             }
             HomeOutcome::Refused { reply } => Step::answer(reply),
+            HomeOutcome::Withdrawn => self.ask_anew(cx, "does not hear this datacenter any more"),
+            HomeOutcome::Forgotten if self.wait.as_ref().is_some_and(|wait| !wait.may_write()) => {
+                self.ask_anew(cx, "was restarted before it answered")
+            }
             HomeOutcome::Forgotten => {
                 Step::Failed(no_answer(cx, self.datacenter, "was restarted before it answered"))
             }
         }
     }
 
+    /// Its place at the home is lost, and nothing was executed: it waits there again.
+    pub(super) fn ask_anew(self, cx: &mut Cx<'_>, why: &'static str) -> Step<AtHome> {
+        match self.wait {
+            Some(wait) if wait.may_begin_anew() => {
+                wait.ask_again(cx.now, |args, wait| ask(cx, self.datacenter, vec![args], false, Some(wait)))
+            }
+            _ => {
+                let home = name(cx, self.datacenter);
+                let words = format!(
+                    "HOMEAWAY {home}, the home of these keys, {why}: nothing was executed, try again"
+                );
+                Step::answer(Reply::Error(words.into()))
+            }
+        }
+    }
+
+    /// Nobody waits for its answer any more.
+    pub(super) fn abandon(&self, cx: &mut Cx<'_>) {
+        abandon(cx.core, self.number);
+    }
+
     pub(super) fn on_timeout(self, cx: &mut Cx<'_>) -> Step<AtHome> {
-        cx.core.home_requests.end(self.number);
+        match self.wait {
+            Some(_) => self.abandon(cx),
+            None => cx.core.home_requests.end(self.number),
+        }
         Step::Failed(no_answer(cx, self.datacenter, "did not answer in time"))
     }
 }
@@ -223,11 +303,6 @@ pub(super) const HOME_IS_BUSY: Reply = Reply::error(
 pub(super) const SHARED: Reply = Reply::error(
     "ERR keys with a home elsewhere are not written in a shared causal session: nothing was executed; leave it with \
      CAUSAL SESSION",
-);
-/// A pop that waits would outlive its request: what it pops then would be popped for nobody.
-const WAITS_AWAY: Reply = Reply::error(
-    "CROSSHOME a command that may wait is executed only at the home of its keys, which is elsewhere: nothing was \
-     executed; connect there, or ask again without waiting",
 );
 
 /// The answer to `WATCH`, and to an `EXEC` that goes to the home of its keys when other keys are watched here.

@@ -29,12 +29,32 @@ pub(super) struct Requests {
     deadline_us: Option<u64>,
     /// The entry of this session among the timers.
     watched_us: Option<u64>,
+    /// How long a command waits at most; nothing is for as long as it says.
+    wait_max_ms: Option<u64>,
 }
 
 impl Requests {
     pub(super) fn new(session: SessionId) -> Requests {
         let asked = Asked::default();
-        Requests { session, asked, first_sequence: 0, next_sequence: 0, deadline_us: None, watched_us: None }
+        Requests {
+            session,
+            asked,
+            first_sequence: 0,
+            next_sequence: 0,
+            deadline_us: None,
+            watched_us: None,
+            wait_max_ms: None,
+        }
+    }
+
+    /// No command waits for longer; the highest number is for ever.
+    pub(super) fn wait_at_most(&mut self, ms: u64) {
+        self.wait_max_ms = Some(ms).filter(|ms| *ms < u64::MAX);
+    }
+
+    /// How long a command waits that says so.
+    pub(super) fn wait_ms(&self, asked_ms: Option<u64>) -> Option<u64> {
+        asked_ms.into_iter().chain(self.wait_max_ms).min()
     }
 
     pub(super) fn session(&self) -> SessionId {

@@ -8,6 +8,8 @@ mod failures;
 mod fan_out;
 mod homes;
 mod homes_serving;
+mod homes_waited_at;
+mod homes_waiting;
 mod links;
 mod multi;
 mod observation;

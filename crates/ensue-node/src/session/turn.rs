@@ -9,6 +9,7 @@
 //! Answers are encoded in the order of the commands and leave together when the turn ends. This is the only place that
 //! knows more than one of the parts: it gives each what it owns, and goes on by the `Step` that comes back.
 
+pub(super) mod away;
 mod held;
 mod record;
 mod server;
@@ -40,11 +41,10 @@ use super::transactions::exec::{self, Exec};
 use super::transactions::multi::{self, InMulti, Multi};
 use super::transactions::{self, write};
 use crate::evaluate::within_bound;
-use bytes::Bytes;
 use ensue_resp::request::Blocking;
 use ensue_resp::{CommandError, CommandSpec, Flags, Route};
-use ensue_types::{Args, DatacenterId, Dependency, LogicalTime, Now, Reply, Rule};
-use ensue_wire::{HomeOutcome, Message};
+use ensue_types::{Args, Dependency, LogicalTime, Now, Reply, Rule};
+use ensue_wire::Message;
 
 /// A session at work.
 pub(super) struct Turn<'a> {
@@ -81,29 +81,6 @@ impl<'a> Turn<'a> {
         }
         self.session.queue.begin_turn(commands);
         self.advance();
-    }
-
-    /// A request of another datacenter: one command, or those of a `MULTI`.
-    pub(super) fn on_home_request(&mut self, transaction: bool, mut commands: Vec<Args>) {
-        if transaction {
-            let word = |name: &'static [u8]| vec![Bytes::from_static(name)];
-            commands.insert(0, word(b"multi"));
-            commands.push(word(b"exec"));
-        }
-        self.session.queue.begin_turn(commands);
-        self.advance();
-    }
-
-    /// The home of keys has answered, or will never do so.
-    pub(super) fn on_home_answer(&mut self, number: u64, outcome: HomeOutcome) {
-        match std::mem::take(&mut self.session.exchange) {
-            Exchange::AtHome(waiting) if waiting.waits_for(number) => {
-                let step = waiting.on_answer(&mut self.cx, outcome);
-                self.follow(step);
-                self.advance();
-            }
-            exchange => self.session.exchange = exchange,
-        }
     }
 
     /// Nothing that follows can be read.
@@ -190,6 +167,9 @@ impl<'a> Turn<'a> {
 
     /// Somebody ends what this session waits for; false if it waits for nothing of that kind.
     pub(super) fn interrupt(&mut self, how: Interruption) -> bool {
+        if self.session.exchange.is_at_home() {
+            return away::interrupt(self, how);
+        }
         match (how, std::mem::take(&mut self.session.exchange)) {
             (Interruption::Unpause, Exchange::Paused(None)) => {
                 self.advance();
@@ -218,6 +198,7 @@ impl<'a> Turn<'a> {
     pub(super) fn on_gone(&mut self, may_read: bool) {
         if !std::mem::replace(&mut self.session.has_ended, true) {
             self.session.exchange.on_gone(&mut self.cx);
+            away::on_gone(self);
         }
         if may_read {
             return;
@@ -398,7 +379,7 @@ impl Turn<'_> {
         match homes::place(self.cx.core, self.cx.contexts, [(spec, &args)]) {
             Place::Here => {}
             Place::Refused(reply) => return self.reply(&reply),
-            Place::Away(home) => return self.at_home(home, spec, args),
+            Place::Away(home) => return away::command(self, home, spec, args),
         }
         match spec.route {
             Route::Session => self.session_command(spec, &args),
@@ -433,25 +414,6 @@ impl Turn<'_> {
                 self.read(plan, Then::Rename(renaming));
             }
         }
-    }
-
-    /// A command that is executed at the home of its keys. The text of a script goes along: it need not be known there.
-    fn at_home(&mut self, home: DatacenterId, spec: &CommandSpec, args: Args) {
-        match scripts::show(spec, &args, self.cx.core.partitions()) {
-            Some(plan) => {
-                self.cx.requests.ask(1);
-                self.execute(plan, Then::ScriptAtHome(home, args));
-            }
-            None => self.send_home(home, vec![args], false),
-        }
-    }
-
-    fn send_home(&mut self, home: DatacenterId, commands: Vec<Args>, transaction: bool) {
-        if self.session.shared.is_used(&self.cx) {
-            return self.reply(&homes::SHARED);
-        }
-        let step = homes::send(&mut self.cx, home, commands, transaction);
-        self.follow(step);
     }
 
     fn command_in_multi(&mut self, spec: Option<&'static CommandSpec>, args: Args) {
@@ -506,7 +468,7 @@ impl Turn<'_> {
                     Place::Refused(reply) => return self.reply(&reply),
                     Place::Away(_) if check.is_some() => return self.reply(&homes::WATCHED_HERE),
                     Place::Away(home) => match multi.into_request() {
-                        Ok(commands) => return self.send_home(home, commands, true),
+                        Ok(commands) => return away::send(self, home, commands, true),
                         Err(reply) => return self.reply(&reply),
                     },
                 }
@@ -677,7 +639,7 @@ impl Turn<'_> {
                 let args = scripts::with_text(args, plan.assemble(answers));
                 self.session.exchange = Exchange::None;
                 self.cx.requests.end();
-                self.send_home(home, vec![args], false);
+                away::send(self, home, vec![args], false);
             }
             Then::Declare(declaring) => {
                 match declaring.into_declaration(self.cx.core, plan.assemble(answers)) {
@@ -748,7 +710,7 @@ impl Turn<'_> {
             self.session.then = Then::Answer;
             self.session.exchange = Exchange::None;
             self.cx.requests.end();
-            return self.send_home(home, vec![args], false);
+            return away::send(self, home, vec![args], false);
         }
         let asked = self.end_exchange();
         if asked.queued {

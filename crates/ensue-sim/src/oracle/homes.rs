@@ -5,6 +5,9 @@
 //! - *Locks*: who has acquired one holds it until it begins to release it. No two hold it at once, and who holds it can
 //!   release it.
 //!
+//! - *Queues*: each element that is popped was pushed, and is popped once. One that is gone and was popped for nobody
+//!   is one of a pop whose answer nobody heard.
+//!
 //! An operation with an error, or without an answer, may have been executed, once.
 
 use super::{Violation, property};
@@ -16,6 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct HomeHistory {
     pub operations: Vec<HomeOperation>,
     sessions: usize,
+    /// What is in each queue at the end, if everybody who asked had an answer before that was read.
+    pub left: Option<Vec<Vec<String>>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +29,8 @@ pub enum Kind {
     Read,
     Acquire,
     Release,
+    Push,
+    Pop,
 }
 
 /// One command.
@@ -43,6 +50,25 @@ impl HomeOperation {
     pub fn new(kind: Kind, number: u64, token: String) -> HomeOperation {
         let (session, invoked_us, answered_us, answer) = (0, 0, None, None);
         HomeOperation { kind, number, token, session, invoked_us, answered_us, answer }
+    }
+
+    /// What it has popped.
+    fn element(&self) -> Option<String> {
+        match self.answer.as_ref()? {
+            Answer::Array(parts) => Some(parts.get(1)?.text()?.to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Whether it may have popped something of which its client does not know.
+    fn may_have_lost(&self) -> bool {
+        match &self.answer {
+            None => true,
+            Some(answer) => {
+                let nothing = ["HOMEAWAY", "NOTYET"];
+                answer.error().is_some_and(|words| !nothing.iter().any(|word| words.starts_with(word)))
+            }
+        }
     }
 
     /// The number that it was answered.
@@ -68,7 +94,40 @@ impl HomeHistory {
         let counters: BTreeSet<u64> = of(Kind::Increment).map(|operation| operation.number).collect();
         counters.into_iter().try_for_each(|counter| self.judge_counter(counter))?;
         let locks: BTreeSet<u64> = of(Kind::Acquire).map(|operation| operation.number).collect();
-        locks.into_iter().try_for_each(|lock| self.judge_lock(lock))
+        locks.into_iter().try_for_each(|lock| self.judge_lock(lock))?;
+        let queues: BTreeSet<u64> = of(Kind::Push).chain(of(Kind::Pop)).map(|one| one.number).collect();
+        queues.into_iter().try_for_each(|queue| self.judge_queue(queue))
+    }
+
+    fn judge_queue(&self, queue: u64) -> Result<(), Violation> {
+        let own = |kind: Kind| {
+            let is_own = move |one: &&HomeOperation| one.kind == kind && one.number == queue;
+            self.operations.iter().filter(is_own)
+        };
+        let mut popped: BTreeMap<String, &HomeOperation> = BTreeMap::new();
+        for pop in own(Kind::Pop) {
+            let Some(element) = pop.element() else { continue };
+            let push = own(Kind::Push).find(|push| push.token == element);
+            if push.is_none_or(|push| Some(push.invoked_us) > pop.answered_us) {
+                return Err(wrong("what was popped was not pushed", &[pop]));
+            }
+            if let Some(other) = popped.insert(element, pop) {
+                return Err(wrong("an element was popped twice", &[other, pop]));
+            }
+        }
+        let Some(left) = self.left.as_ref().and_then(|left| left.get(queue as usize)) else { return Ok(()) };
+        if let Some(pop) = left.iter().find_map(|element| popped.get(element)) {
+            return Err(wrong("what was popped is there again", &[pop]));
+        }
+        let is_lost = |push: &&HomeOperation| {
+            let was_made = matches!(push.answer, Some(Answer::Integer(_)));
+            was_made && !popped.contains_key(&push.token) && !left.contains(&push.token)
+        };
+        let lost: Vec<&HomeOperation> = own(Kind::Push).filter(is_lost).collect();
+        if lost.len() > own(Kind::Pop).filter(|pop| pop.may_have_lost()).count() {
+            return Err(wrong("an element was lost, and no answer with it", &lost));
+        }
+        Ok(())
     }
 
     fn judge_counter(&self, counter: u64) -> Result<(), Violation> {
@@ -160,7 +219,7 @@ mod tests {
     }
 
     fn verdict(operations: Vec<HomeOperation>) -> Result<(), String> {
-        let history = HomeHistory { operations, sessions: 1 };
+        let history = HomeHistory { operations, sessions: 1, left: Some(vec![vec!["kept".to_owned()]]) };
         let words = |violation: Violation| violation.words.lines().next().unwrap_or_default().to_owned();
         history.judge().map_err(words)
     }
@@ -191,6 +250,25 @@ mod tests {
         );
         let late = vec![increment(1, 2, 2), other(increment(3, 4, 1))];
         assert_eq!(verdict(late), Err("a later increment has a lower answer:".to_owned()));
+    }
+
+    #[test]
+    fn an_element_is_popped_once_and_lost_with_an_answer_only() {
+        let push = |token, at| operation(Kind::Push, token, (at, at + 1), Some(Answer::Integer(1)));
+        let answer = |text: &str| Answer::Array(vec![Answer::Nil, Answer::Bulk(text.as_bytes().to_vec())]);
+        let pop = |text, at| operation(Kind::Pop, "", (at, at + 1), Some(answer(text)));
+        let ends = |answer| operation(Kind::Pop, "", (9, 10), answer);
+        let error = |words: &str| ends(Some(Answer::Error(words.to_owned())));
+        let kept = || push("kept", 0);
+        assert_eq!(verdict(vec![kept(), push("a", 1), pop("a", 3), ends(Some(Answer::Nil))]), Ok(()));
+        let says = |operations, words: &str| assert_eq!(verdict(operations), Err(format!("{words}:")));
+        says(vec![push("a", 1), pop("a", 3), pop("a", 5)], "an element was popped twice");
+        says(vec![push("a", 9), pop("a", 3)], "what was popped was not pushed");
+        says(vec![kept(), pop("kept", 3)], "what was popped is there again");
+        let lost = "an element was lost, and no answer with it";
+        says(vec![push("a", 1), ends(Some(Answer::Nil)), error("HOMEAWAY dc1")], lost);
+        says(vec![push("a", 1), push("b", 1), ends(None)], lost);
+        assert_eq!(verdict(vec![push("a", 1), push("b", 1), ends(None), error("UNKNOWN dc1")]), Ok(()));
     }
 
     #[test]

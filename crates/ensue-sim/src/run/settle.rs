@@ -58,6 +58,10 @@ impl Run {
         }
         let restless = self.come_to_rest(workload)?;
         let finals = self.read_everything(workload);
+        if let Some((home, questions)) = workload.queue_questions(&self.world) {
+            let answers = self.ask(workload, home, questions)??;
+            workload.note_queues(&answers);
+        }
         match finals {
             // What the history says explains more than "it does not come to rest".
             Ok(finals) => {

@@ -59,6 +59,7 @@ impl Options {
                 let place = number.and_then(|number| number.checked_sub(1)).ok_or("a datacenter as dc1")?;
                 self.homes.push((pattern.to_owned(), DatacenterId(place)));
             }
+            "home_round_ms" => self.tuning.home_round_ms = number(value)?,
             "home_wait_ms" => self.tuning.home_wait_ms = number(value)?,
             "delay" => {
                 let delay_us = time_us(value)?;

@@ -1,4 +1,5 @@
-//! Clients of keys with a home: counters that are incremented, and locks that are taken and released with a token.
+//! Clients of keys with a home: counters that are incremented, locks that are taken and released with a token, and
+//! queues whose elements are waited for.
 //!
 //! They have connections and a history of their own, in a keyspace that nobody else writes, because what is judged is
 //! another thing: not causality, but that each command happens at most once, and in one place
@@ -15,13 +16,16 @@ use crate::world::marks::{Mark, Marks};
 use crate::world::shape::Site;
 use bytes::Bytes;
 use ensue_node::AppendFsync;
-use ensue_types::Args;
+use ensue_types::{Args, DatacenterId};
 
 /// The keyspace of these keys.
 const KEYSPACE: u8 = 7;
 const CLIENTS: usize = 5;
 const COUNTERS: u64 = 2;
 const LOCKS: u64 = 2;
+const QUEUES: u64 = 2;
+/// How long a pop waits at most.
+const POP_MS_MAX: u64 = 3_000;
 const AGAIN_US: u64 = 20_000;
 /// So many commands each of them makes at most: a datacenter executes them faster than the smallest window of a stream
 /// carries them to the others, and a run in which other clients wait for long must come to rest all the same.
@@ -104,6 +108,9 @@ impl HomeClient {
                 return (HomeOperation::new(Kind::Release, lock, token), args);
             }
         }
+        if self.random.chance(350) {
+            return self.draw_of_queues(place, operations);
+        }
         let (kind, number, token, text) = match self.random.below(10) {
             0..5 => (Kind::Increment, counter, String::new(), format!("INCR home:c{counter}")),
             5..7 => (Kind::Read, counter, String::new(), format!("GET home:c{counter}")),
@@ -121,7 +128,50 @@ impl HomeClient {
     }
 }
 
+impl HomeClient {
+    fn draw_of_queues(&mut self, place: usize, operations: usize) -> (HomeOperation, Args) {
+        let queue = self.random.below(QUEUES);
+        let (kind, token, text) = match self.random.below(9) {
+            0..5 => {
+                let token = format!("e{place}-{operations}");
+                let text = format!("RPUSH home:q{queue} {token}");
+                (Kind::Push, token, text)
+            }
+            number => {
+                let name = if number < 7 { "BLPOP" } else { "BRPOP" };
+                let ms = self.random.skewed(1, POP_MS_MAX);
+                let text = format!("{name} home:q{queue} {}.{:03}", ms / 1_000, ms % 1_000);
+                (Kind::Pop, String::new(), text)
+            }
+        };
+        (HomeOperation::new(kind, queue, token), resp::args(&text))
+    }
+}
+
 impl Workload {
+    /// Where the queues are and what asks for all that is in them, if everybody who asked has an answer.
+    pub fn queue_questions(&self, world: &World) -> Option<(DatacenterId, Vec<Args>)> {
+        let (_, home) = world.options.homes.first()?;
+        let AtHome { clients, .. } = &self.at_home;
+        if clients.is_empty() || clients.iter().any(|client| client.waiting.is_some()) {
+            return None;
+        }
+        let ranges = (0..QUEUES).map(|queue| format!("LRANGE home:q{queue} 0 -1"));
+        let texts = std::iter::once(format!("SELECT {KEYSPACE}")).chain(ranges);
+        Some((*home, texts.map(|text| resp::args(&text)).collect()))
+    }
+
+    /// These are the answers.
+    pub fn note_queues(&mut self, answers: &[Answer]) {
+        let elements = |answer: &Answer| match answer {
+            Answer::Array(elements) => {
+                Some(elements.iter().filter_map(|one| Some(one.text()?.to_owned())).collect())
+            }
+            _ => None,
+        };
+        self.at_home.history.left = answers.iter().skip(1).map(elements).collect();
+    }
+
     /// One of these clients does something, if this is one.
     pub(super) fn asks_home(&mut self, world: &mut World, index: usize) -> bool {
         let AtHome { first, clients, history } = &mut self.at_home;
@@ -219,7 +269,7 @@ impl Workload {
     /// A command of these clients that should have been answered by now.
     pub(super) fn overdue_at_home(&self, world: &World, patience_us: u64) -> Option<Violation> {
         let tuning = &world.options.tuning;
-        let waits_us = 2_000 * (tuning.home_wait_ms + tuning.request_timeout_ms);
+        let waits_us = 2_000 * (tuning.home_wait_ms + tuning.request_timeout_ms + POP_MS_MAX);
         self.at_home.clients.iter().find_map(|client| {
             let operation = &self.at_home.history.operations[client.waiting?];
             let datacenter = world.options.shape.datacenter(client.site);
@@ -249,7 +299,6 @@ mod tests {
     use crate::world::Happening;
     use crate::world::options::Options;
     use crate::world::shape::Shape;
-    use ensue_types::DatacenterId;
 
     /// Seed 500394 of `pocc`: other clients waited for 80 s, while these wrote more than a window of 1,065 bytes brings
     /// to the other datacenters in the time in which a run must come to rest.

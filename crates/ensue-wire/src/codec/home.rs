@@ -9,6 +9,7 @@ use crate::message::{HomeOutcome, HomeRequest, Message};
 const EXECUTED: u8 = 1;
 const REFUSED: u8 = 2;
 const FORGOTTEN: u8 = 3;
+const WITHDRAWN: u8 = 4;
 
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
@@ -21,6 +22,8 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
             .keyspace(request.keyspace)
             .context(&request.context)
             .u8(u8::from(request.transaction))
+            .u64(request.waits_ms)
+            .u8(u8::from(request.abandoned))
             .commands(&request.commands),
         Message::HomeAnswer { boot, number, outcome } => {
             let w = w.u32(*boot).u64(*number);
@@ -28,6 +31,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 HomeOutcome::Executed { context, reply } => w.u8(EXECUTED).context(context).reply(reply),
                 HomeOutcome::Refused { reply } => w.u8(REFUSED).reply(reply),
                 HomeOutcome::Forgotten => w.u8(FORGOTTEN),
+                HomeOutcome::Withdrawn => w.u8(WITHDRAWN),
             }
         }
         other => unreachable!("no message about homes: {:#06x}", tag::tag_of(other)),
@@ -44,11 +48,9 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             below: r.u64()?,
             keyspace: r.keyspace()?,
             context: r.context()?,
-            transaction: match r.u8()? {
-                0 => false,
-                1 => true,
-                value => return Err(Malformed::UnknownKind { what: "transaction", value }),
-            },
+            transaction: flag(r, "transaction")?,
+            waits_ms: r.u64()?,
+            abandoned: flag(r, "abandoned request")?,
             commands: r.commands()?,
         }),
         tag::HOME_ANSWER => Message::HomeAnswer {
@@ -58,9 +60,18 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
                 EXECUTED => HomeOutcome::Executed { context: r.context()?, reply: r.reply()? },
                 REFUSED => HomeOutcome::Refused { reply: r.reply()? },
                 FORGOTTEN => HomeOutcome::Forgotten,
+                WITHDRAWN => HomeOutcome::Withdrawn,
                 value => return Err(Malformed::UnknownKind { what: "outcome at home", value }),
             },
         },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
+}
+
+fn flag(r: &mut Reader<'_>, what: &'static str) -> Result<bool, Malformed> {
+    match r.u8()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        value => Err(Malformed::UnknownKind { what, value }),
+    }
 }

@@ -201,8 +201,10 @@ fn homes() -> BoxedStrategy<Message> {
         (context(), reply()).prop_map(|(context, reply)| HomeOutcome::Executed { context, reply }),
         reply().prop_map(|reply| HomeOutcome::Refused { reply }),
         Just(HomeOutcome::Forgotten),
+        Just(HomeOutcome::Withdrawn),
     ];
     let names = (any::<u32>(), any::<u64>(), any::<u32>(), any::<u64>());
+    let kind = (any::<bool>(), any::<u64>(), any::<bool>());
     prop_oneof![
         any::<u32>().prop_map(|boot| Message::HomeReady { boot }),
         (any::<u32>(), any::<u64>(), outcome).prop_map(|(boot, number, outcome)| Message::HomeAnswer {
@@ -210,8 +212,9 @@ fn homes() -> BoxedStrategy<Message> {
             number,
             outcome
         }),
-        (names, keyspace(), context(), any::<bool>(), commands()).prop_map(
-            |((boot, number, home_boot, below), keyspace, context, transaction, commands)| {
+        (names, keyspace(), context(), kind, commands()).prop_map(
+            |((boot, number, home_boot, below), keyspace, context, kind, commands)| {
+                let (transaction, waits_ms, abandoned) = kind;
                 Message::HomeRequest(HomeRequest {
                     boot,
                     number,
@@ -220,6 +223,8 @@ fn homes() -> BoxedStrategy<Message> {
                     keyspace,
                     context,
                     transaction,
+                    waits_ms,
+                    abandoned,
                     commands,
                 })
             }

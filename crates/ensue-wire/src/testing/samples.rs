@@ -341,6 +341,8 @@ fn home() -> Vec<(&'static str, Message)> {
         keyspace: KeyspaceId(3),
         context: context(),
         transaction: true,
+        waits_ms: 0x3132_3334,
+        abandoned: false,
         commands: commands(),
     };
     vec![
@@ -349,6 +351,7 @@ fn home() -> Vec<(&'static str, Message)> {
         ("home-answer", answer(HomeOutcome::Executed { context: context(), reply: Reply::OK })),
         ("home-answer-refused", answer(HomeOutcome::Refused { reply: Reply::error("HOMEAWAY") })),
         ("home-answer-forgotten", answer(HomeOutcome::Forgotten)),
+        ("home-answer-withdrawn", answer(HomeOutcome::Withdrawn)),
     ]
 }
 

@@ -56,6 +56,8 @@ fn asked(world: &mut World, number: u64, commands: &[&str]) -> Reply {
         keyspace: KeyspaceId(0),
         context: Context::default(),
         transaction: commands.len() > 1,
+        waits_ms: 0,
+        abandoned: false,
         commands: commands.iter().map(|line| args(line)).collect(),
     };
     from_far(world, Message::HomeRequest(request));

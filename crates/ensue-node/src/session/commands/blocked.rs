@@ -11,11 +11,11 @@
 use super::Exchange;
 use crate::session::cx::Cx;
 use crate::session::failure::{Reason, UNANSWERED};
+use crate::session::put_back::put_back;
 use crate::session::step::Step;
 use crate::session::write_marks::WriteMarks;
 use bytes::Bytes;
-use ensue_resp::number;
-use ensue_resp::request::{Blocking, End, WaitingPop};
+use ensue_resp::request::{Blocking, WaitingPop};
 use ensue_types::{Args, Context, PartitionId, Reply};
 use ensue_wire::Message;
 
@@ -48,7 +48,7 @@ impl Blocked {
         let mut writes = WriteMarks::default();
         writes.mark(0);
         cx.requests.mark_writes(writes);
-        match blocking.timeout_ms {
+        match cx.requests.wait_ms(blocking.timeout_ms) {
             Some(timeout_ms) => cx.begin(2, timeout_ms),
             None => {
                 cx.begin_request(2);
@@ -95,7 +95,7 @@ impl Blocked {
         if self.puts_back {
             return Step::complete(Reply::NilArray);
         }
-        match self.is_gone.then(|| self.put_back(&reply)).flatten() {
+        match self.is_gone.then(|| put_back(&self.pop, &reply)).flatten() {
             Some(args) => {
                 self.puts_back = true;
                 cx.begin_request(1);
@@ -157,44 +157,7 @@ impl Blocked {
         };
         cx.send(self.partition, message);
     }
-
-    /// The commands that put back what was popped for nobody.
-    fn put_back(&self, reply: &Reply) -> Option<Args> {
-        let Reply::Array(answer) = reply else { return None };
-        let mut args: Args = vec![Bytes::from_static(b"zadd"), bulk(answer.first()?)?];
-        match (&self.pop, &answer[1..]) {
-            (WaitingPop::Element { end, .. }, [element]) => {
-                args[0] = push_at(*end);
-                args.push(bulk(element)?);
-            }
-            (WaitingPop::Elements { end, .. }, [Reply::Array(elements)]) => {
-                args[0] = push_at(*end);
-                args.extend(elements.iter().rev().filter_map(bulk));
-            }
-            (WaitingPop::Member { .. }, [member, score]) => args.extend([bulk(score)?, bulk(member)?]),
-            (WaitingPop::Members { .. }, [Reply::Array(members)]) => {
-                for member in members {
-                    let Reply::Array(pair) = member else { return None };
-                    args.extend([bulk(pair.get(1)?)?, bulk(pair.first()?)?]);
-                }
-            }
-            _ => return None,
-        }
-        Some(args)
-    }
 }
 
 /// The answer to a command that `CLIENT UNBLOCK` has ended with an error.
 pub(crate) const UNBLOCKED: Reply = Reply::error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
-
-fn push_at(end: End) -> Bytes {
-    Bytes::from_static(if end == End::Left { b"lpush" } else { b"rpush" })
-}
-
-fn bulk(reply: &Reply) -> Option<Bytes> {
-    match reply {
-        Reply::Bulk(bytes) => Some(bytes.clone()),
-        Reply::Double(score) => Some(number::f64_bytes(*score)),
-        _ => None,
-    }
-}

@@ -28,7 +28,7 @@ pub(super) fn far_says(world: &mut World, core: u16, message: Message) {
     world.drain();
 }
 
-fn ready(world: &mut World, boot: u32) {
+pub(super) fn ready(world: &mut World, boot: u32) {
     for core in [0, 1] {
         world.sessions.on_peer_up(CoreName { datacenter: FAR, core: CoreId(core) });
         far_says(world, core, Message::HomeReady { boot });
@@ -38,7 +38,7 @@ fn ready(world: &mut World, boot: u32) {
     world.sent.retain(|envelope| matches!(envelope.message, Message::HomeRequest(_)));
 }
 
-fn world() -> World {
+pub(super) fn world() -> World {
     let mut world = World::with(config_with_homes());
     world.drain();
     ready(&mut world, FAR_BOOT);
@@ -46,7 +46,7 @@ fn world() -> World {
 }
 
 /// The oldest message, a request to the home of its keys, and the core that it goes to.
-fn requested(world: &mut World) -> (u16, HomeRequest) {
+pub(super) fn requested(world: &mut World) -> (u16, HomeRequest) {
     let envelope = world.next();
     let (Address::Core { datacenter: FAR, core }, Message::HomeRequest(request)) =
         (envelope.to, envelope.message)
@@ -56,17 +56,17 @@ fn requested(world: &mut World) -> (u16, HomeRequest) {
     (core.0, request)
 }
 
-fn answer(world: &mut World, (core, request): &(u16, HomeRequest), outcome: HomeOutcome) {
+pub(super) fn answer(world: &mut World, (core, request): &(u16, HomeRequest), outcome: HomeOutcome) {
     let HomeRequest { boot, number, .. } = *request;
     far_says(world, *core, Message::HomeAnswer { boot, number, outcome });
 }
 
-fn executed(reply: Reply, operations: &[(u8, u16, u64)]) -> HomeOutcome {
+pub(super) fn executed(reply: Reply, operations: &[(u8, u16, u64)]) -> HomeOutcome {
     let context = Context { time: LogicalTime::from_ms(WALL_MS), causes: causes(operations) };
     HomeOutcome::Executed { context, reply }
 }
 
-fn words_of(request: &HomeRequest) -> Vec<String> {
+pub(super) fn words_of(request: &HomeRequest) -> Vec<String> {
     request.commands.iter().map(words).collect()
 }
 
@@ -244,7 +244,7 @@ fn without_a_link_nothing_happens_and_without_an_answer_it_may_have() {
     let mut world = world();
     let core = partition_of(b"lock:a", PARTITIONS).0 / 2;
     let far = CoreName { datacenter: FAR, core: CoreId(core) };
-    world.sessions.on_peer_down(far);
+    world.sessions.on_peer_down(world.now, far);
     let error = world.ask("SET lock:a t NX");
     assert!(error.starts_with("-HOMEAWAY dc2, the home of these keys, cannot be reached"), "{error}");
     ready(&mut world, FAR_BOOT);
@@ -263,11 +263,11 @@ fn a_request_is_sent_again_to_the_process_that_was_asked_and_to_no_other() {
     world.send(&["INCR lock:a"]);
     let request = requested(&mut world);
     let far = CoreName { datacenter: FAR, core: CoreId(request.0) };
-    world.sessions.on_peer_down(far);
+    world.sessions.on_peer_down(world.now, far);
     assert_eq!(world.received(), "", "the link may come back");
     ready(&mut world, FAR_BOOT);
     assert_eq!(requested(&mut world), request, "the same number");
-    world.sessions.on_peer_down(far);
+    world.sessions.on_peer_down(world.now, far);
     ready(&mut world, FAR_BOOT + 1);
     assert!(world.sent.is_empty());
     let error = world.received();
@@ -337,15 +337,4 @@ fn what_changes_at_a_home_elsewhere_is_not_watched_here() {
     );
     world.send(&["WATCH own:a"]);
     assert!(!world.sent.is_empty(), "its home is here");
-}
-
-#[test]
-fn a_pop_that_would_wait_at_a_home_elsewhere_is_refused() {
-    let mut world = world();
-    let refused = "-CROSSHOME a command that may wait is executed only at the home of its keys";
-    for pop in ["BLPOP lock:a 0", "BZPOPMIN lock:a 1", "BLMOVE lock:a lock:a LEFT RIGHT 0"] {
-        assert!(world.ask(pop).starts_with(refused), "{pop}");
-    }
-    world.send(&["LPOP lock:a"]);
-    assert_eq!(words_of(&requested(&mut world).1), ["LPOP lock:a"]);
 }

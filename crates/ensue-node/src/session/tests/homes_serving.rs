@@ -5,14 +5,14 @@ use super::*;
 use ensue_types::{Breaking, KeyspaceId, Rule};
 use ensue_wire::{HomeOutcome, HomeRequest};
 
-fn world() -> World {
+pub(super) fn world() -> World {
     let mut world = World::with(config_with_homes());
     world.drain();
     far_says(&mut world, 0, Message::HomeReady { boot: FAR_BOOT });
     world
 }
 
-fn request(number: u64, commands: &[&str]) -> HomeRequest {
+pub(super) fn request(number: u64, commands: &[&str]) -> HomeRequest {
     HomeRequest {
         boot: FAR_BOOT,
         number,
@@ -21,16 +21,18 @@ fn request(number: u64, commands: &[&str]) -> HomeRequest {
         keyspace: KeyspaceId(0),
         context: Context::default(),
         transaction: commands.len() > 1,
+        waits_ms: 0,
+        abandoned: false,
         commands: commands.iter().map(|line| args(line)).collect(),
     }
 }
 
-fn ask(world: &mut World, request: &HomeRequest) {
+pub(super) fn ask(world: &mut World, request: &HomeRequest) {
     far_says(world, 0, Message::HomeRequest(request.clone()));
 }
 
 /// The oldest message, an answer to a request.
-fn answered(world: &mut World) -> (u64, HomeOutcome) {
+pub(super) fn answered(world: &mut World) -> (u64, HomeOutcome) {
     let Message::HomeAnswer { boot: FAR_BOOT, number, outcome } = world.next().message else {
         panic!("an answer")
     };
@@ -41,6 +43,7 @@ fn reply_of(outcome: &HomeOutcome) -> Reply {
     match outcome {
         HomeOutcome::Executed { reply, .. } | HomeOutcome::Refused { reply } => reply.clone(),
         HomeOutcome::Forgotten => panic!("nothing is known of it"),
+        HomeOutcome::Withdrawn => panic!("nothing was executed"),
     }
 }
 

@@ -93,7 +93,7 @@ fn the_other_cores_are_told_and_what_they_say_is_counted() {
     let to: Vec<Address> = world.sent.iter().map(|envelope| envelope.to).collect();
     let there = Address::Core { datacenter: FAR.datacenter, core: FAR.core };
     assert_eq!(to, [near, there, near, there], "that nobody subscribes here any more, then the message");
-    world.sessions.on_peer_down(FAR);
+    world.sessions.on_peer_down(world.now, FAR);
     world.sent.clear();
     world.send(&["PUBLISH news snow"]);
     assert_eq!(world.sent.len(), 1);

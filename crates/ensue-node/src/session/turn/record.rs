@@ -52,7 +52,7 @@ pub(super) fn count(turn: &mut Turn<'_>, answer: &Reply) {
 
 /// The session waits. While it is for somebody else and not for who works on its command, that is not slow.
 pub(super) fn wait(turn: &mut Turn<'_>, exchange: Exchange) {
-    if matches!(&exchange, Exchange::Commands(commands) if commands.waiting().is_some()) {
+    if exchange.waiting().is_some() {
         turn.cx.core.slow_log.wait(turn.session.client.id());
     }
     turn.session.exchange = exchange;

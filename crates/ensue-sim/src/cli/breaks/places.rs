@@ -356,6 +356,9 @@ pub(super) fn tests(rule: Rule) -> Option<&'static str> {
         Rule::CopyWhatIsDurable | Rule::KeepTombstonesForCopies => {
             "crates/ensue-node/src/partition/tests/copies.rs"
         }
+        Rule::WaitAtHomeOnlyWhileHeard | Rule::PutBackWhatNobodyHears => {
+            "crates/ensue-node/src/session/tests/homes_waited_at.rs"
+        }
         Rule::ExecuteHomeRequestsOnce | Rule::WaitForThePastAtHome => {
             "crates/ensue-node/src/session/tests/homes_serving.rs"
         }

@@ -1,0 +1,126 @@
+//! A turn of which something is executed elsewhere: a command that goes to the home of its keys, and what becomes of
+//! it; and, at that home, a request of another datacenter.
+
+use super::{Interruption, Turn, users};
+use crate::session::commands::blocked::UNBLOCKED;
+use crate::session::exchange::{Exchange, Then};
+use crate::session::homes;
+use crate::session::plan::scripts;
+use bytes::Bytes;
+use ensue_resp::CommandSpec;
+use ensue_types::{Args, DatacenterId, Reply};
+use ensue_wire::HomeOutcome;
+
+/// A command that is executed at the home of its keys. The text of a script goes along: it need not be known there.
+pub(super) fn command(turn: &mut Turn<'_>, home: DatacenterId, spec: &CommandSpec, args: Args) {
+    match scripts::show(spec, &args, turn.cx.core.partitions()) {
+        Some(plan) => {
+            turn.cx.requests.ask(1);
+            turn.execute(plan, Then::ScriptAtHome(home, args));
+        }
+        None => send(turn, home, vec![args], false),
+    }
+}
+
+/// Commands go to the home of their keys.
+pub(super) fn send(turn: &mut Turn<'_>, home: DatacenterId, commands: Vec<Args>, transaction: bool) {
+    if turn.session.shared.is_used(&turn.cx) {
+        return turn.reply(&homes::SHARED);
+    }
+    let step = homes::send(&mut turn.cx, home, commands, transaction);
+    turn.follow(step);
+    if turn.session.has_ended {
+        give_up_waiting(turn);
+    }
+}
+
+/// The home of keys has answered, or will never do so.
+pub(in crate::session) fn on_answer(turn: &mut Turn<'_>, number: u64, outcome: HomeOutcome) {
+    match std::mem::take(&mut turn.session.exchange) {
+        Exchange::AtHome(waiting) if waiting.waits_for(number) => {
+            let step = waiting.on_answer(&mut turn.cx, outcome);
+            turn.follow(step);
+            turn.advance();
+        }
+        exchange => turn.session.exchange = exchange,
+    }
+}
+
+/// What waits there has done so for long, and is asked again under another number.
+pub(in crate::session) fn ask_anew(turn: &mut Turn<'_>, number: u64) {
+    match std::mem::take(&mut turn.session.exchange) {
+        Exchange::AtHome(waiting) if waiting.waits_for(number) => {
+            let step = waiting.ask_anew(&mut turn.cx, "has had too many requests since this one");
+            turn.follow(step);
+            turn.advance();
+        }
+        exchange => turn.session.exchange = exchange,
+    }
+}
+
+/// Somebody ends what waits at a home; false if nothing waits there.
+pub(super) fn interrupt(turn: &mut Turn<'_>, how: Interruption) -> bool {
+    let Some(args) = turn.session.exchange.waiting().cloned() else { return false };
+    let answer = match how {
+        Interruption::Unpause => None,
+        Interruption::Unblock { with_error } => Some(if with_error { UNBLOCKED } else { Reply::NilArray }),
+        Interruption::Users => users::refusal_of_waiting(turn, &args),
+    };
+    let Some(answer) = answer else { return false };
+    give_up(turn, answer);
+    turn.advance();
+    true
+}
+
+/// The client is gone, or sends nothing any more: what waits at a home is over.
+pub(super) fn on_gone(turn: &mut Turn<'_>) {
+    if give_up_waiting(turn) {
+        turn.advance();
+    }
+}
+
+/// Whether something waited at a home; it does so no longer, and nothing is its answer.
+fn give_up_waiting(turn: &mut Turn<'_>) -> bool {
+    let waits = turn.session.exchange.is_at_home() && turn.session.exchange.is_blocked();
+    if waits {
+        give_up(turn, Reply::NilArray);
+    }
+    waits
+}
+
+/// The client is answered this, and what was popped for it at the home, if anything, is put back there.
+fn give_up(turn: &mut Turn<'_>, answer: Reply) {
+    if let Exchange::AtHome(waiting) = &turn.session.exchange {
+        waiting.abandon(&mut turn.cx);
+    }
+    turn.complete(vec![answer]);
+}
+
+/// A request of another datacenter: one command, or those of a `MULTI`.
+pub(in crate::session) fn on_request(turn: &mut Turn<'_>, transaction: bool, mut commands: Vec<Args>) {
+    if transaction {
+        let word = |name: &'static [u8]| vec![Bytes::from_static(name)];
+        commands.insert(0, word(b"multi"));
+        commands.push(word(b"exec"));
+    }
+    turn.session.queue.begin_turn(commands);
+    turn.advance();
+}
+
+/// Who asked for a command that may wait hears no answer: it stops waiting, before it has begun if it has not. What it
+/// pops all the same is put back, or is its answer.
+pub(in crate::session) fn on_unheard(turn: &mut Turn<'_>, puts_back: bool) {
+    match &mut turn.session.exchange {
+        Exchange::Commands(exchange) if puts_back => exchange.on_gone(&mut turn.cx),
+        Exchange::Commands(exchange) => {
+            exchange.end(&mut turn.cx, None);
+        }
+        exchange if exchange.only_waits() => {
+            turn.session.queue.clear();
+            std::mem::take(exchange).withdraw(&mut turn.cx);
+            turn.end_exchange();
+            turn.session.replies.push(turn.session.client.version(), &Reply::NilArray);
+        }
+        _ => {}
+    }
+}
