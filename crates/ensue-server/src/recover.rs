@@ -1,4 +1,4 @@
-//! Tells the partitions of a stopped node which datacenters are gone for good.
+//! Tells the partitions of a stopped node which datacenters have failed permanently.
 //!
 //! A partition that lost the tail of its log waits for every other datacenter before it serves: one that does not
 //! answer may hold what would be declared lost. Whom the operator gives up is written into the partition's superblock.

@@ -4,7 +4,7 @@ use ensue_server::{Config, recover};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Let a stopped node start without datacenters that are gone for good, without its lost `shape`, or with times that
+/// Let a stopped node start without datacenters that have failed permanently, without its lost `shape`, or with times that
 /// the
 /// others believe
 ///
@@ -21,7 +21,7 @@ pub(crate) struct RecoverArgs {
     /// The `dir` of a node, or the folder of one datacenter in it
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// A datacenter that is gone for good, by its name; may be given several times
+    /// A datacenter that has failed permanently, by its name; may be given several times
     #[arg(long, value_name = "DATACENTER", required_unless_present_any = ["clock", "shape", "rebuild"], conflicts_with_all = ["clock", "shape", "rebuild"])]
     without: Vec<String>,
     /// Write the lost file `shape` anew, from the configuration that the data was certainly written with

@@ -54,7 +54,7 @@ impl Peering<'_> {
             format!(
                 "{name} requests {whose} stream from position {wanted}, and the log here begins at {first}: it was \
                  trimmed when {name} had acknowledged all before. {name} runs on an old or empty directory, or one of \
-                 its disks lost what was synced: put the right one back, or say CAUSAL DEAD for it"
+                 its disks lost what was synced: put the right one back, or run CAUSAL DEAD for it"
             ),
         );
     }

@@ -471,7 +471,7 @@ impl Peers {
         Finding::Unsure(format!(
             "{name} has heard that {names} has this partition's stream up to {}, and the log here ended at {}: the \
              directory may be an old copy, and nothing is exchanged with {name} before {names} can be asked. Put the \
-             newest directory back, or heal the links; if {names} is lost, say CAUSAL DEAD for it, and if you know \
+             newest directory back, or heal the links; if {names} is lost, run CAUSAL DEAD for it, and if you know \
              better, CAUSAL READMIT {name}",
             elsewhere, known
         ))

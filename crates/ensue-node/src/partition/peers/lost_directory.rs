@@ -66,7 +66,7 @@ impl Peers {
             let dead = names(&dead);
             return Err(format!(
                 "{whose}: put that one back. If it is lost, it cannot be made again, for {dead} was declared dead \
-                 since, and what was discarded with that is not sent again: say `CAUSAL DEAD` for this datacenter on \
+                 since, and what was discarded with that is not sent again: run `CAUSAL DEAD` for this datacenter on \
                  another one"
             ));
         }
@@ -74,7 +74,7 @@ impl Peers {
             let waiting = names(&waiting);
             return Err(format!(
                 "{whose}: everything is taken back as soon as {waiting} has applied what it received; if that does not \
-                 come, put the earlier directory back, or say `CAUSAL DEAD` for this datacenter on another one"
+                 come, put the earlier directory back, or run `CAUSAL DEAD` for this datacenter on another one"
             ));
         }
         if lacking.is_empty() {
@@ -89,6 +89,6 @@ fn no_copy(whose: &str, lacking: &str) -> String {
     format!(
         "{whose}: put that one back (a volume that is not mounted, a wrong `dir`). If it is lost, its data cannot be had \
          again from the logs, which {lacking} trimmed, nor by a copy, which cannot hold transactions that span \
-         partitions, nor branches: say `CAUSAL DEAD` for this datacenter on another one, and the others go on without it"
+         partitions, nor branches: run `CAUSAL DEAD` for this datacenter on another one, and the others go on without it"
     )
 }

@@ -300,7 +300,7 @@ impl TailRecovery {
             "the directory is an old copy, or lost the end of its log, and what followed cannot be had again from \
              {names}: it was trimmed there, or waits for a part of a transaction that nobody has. Put the newest \
              directory back. If it is lost, put this one away and start with an empty one, which takes a copy of what \
-             another datacenter holds; where it says that there can be no copy, say `CAUSAL DEAD` for this datacenter \
+             another datacenter holds; where it says that there can be no copy, run `CAUSAL DEAD` for this datacenter \
              on another one, and the others go on without it"
         );
         let refusal = (!cannot.is_empty()).then(|| reason.clone());

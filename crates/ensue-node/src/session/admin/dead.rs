@@ -140,7 +140,7 @@ impl Known {
         if self.linked > 0 {
             return error(format!(
                 "LINKED {shown} is not dead: {} of {} partitions have a link to it. Stop its nodes \
-                 first, or say FORCE at the end",
+                 first, or append FORCE",
                 self.linked, self.partitions
             ));
         }
@@ -163,7 +163,7 @@ impl Known {
         };
         let next = match self.declared {
             0 => format!(
-                "CAUSAL DEAD {name} CONFIRM {digest} declares it lost for good: the others go on without it, for ever"
+                "CAUSAL DEAD {name} CONFIRM {digest} declares it permanently failed: the others go on without it"
             ),
             declared if declared == of => format!("{name} was declared dead"),
             declared => format!(
