@@ -4,9 +4,10 @@
 //! carried out when it is committed, everything else when it is written. Only the leader has the partition, and only
 //! from when everything of earlier leaders is carried out.
 
+mod copying;
 mod role;
 
-use crate::codec::{Fields, Malformed};
+use crate::codec::Malformed;
 use crate::config::{Config, mix, node_of};
 use crate::contents::Contents;
 use crate::disk::{Purpose, hide};
@@ -25,7 +26,6 @@ use crate::starting::{FIRST_JOURNAL, Restart, opening, with_entries};
 use crate::transfer::{Fetching, Step};
 use crate::trust::Trust;
 use crate::writer::Writer;
-use bytes::Bytes;
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_types::Rule;
 use protobuf::Message as _;
@@ -663,117 +663,6 @@ impl Member {
         let records = opening(config, base, (self.trust.life(), self.trust.is_whole()), hard);
         let records = with_entries(records, held, self.executed).map_err(unreadable)?;
         self.writer.begin_journal(out, records);
-        Ok(())
-    }
-
-    // The directory of another replica.
-
-    fn begin_fetching(
-        &mut self,
-        config: &Config,
-        out: &mut Outputs,
-        node: u16,
-        message: eraftpb::Message,
-    ) -> Result<(), End> {
-        let index = message.get_snapshot().get_metadata().index;
-        if self.fetching.as_ref().is_some_and(|fetching| fetching.is_of(node, index)) {
-            return Ok(());
-        }
-        self.abandon_fetching(out)?;
-        let mut fields = Fields(message.get_snapshot().data.clone());
-        let target = Contents::take(&mut fields).map_err(unreadable)?;
-        let mut fetching = Fetching::new(node, index, message, target, self.writer.contents());
-        let step = fetching.go_on(config, out);
-        self.fetching = Some(fetching);
-        self.after_fetching(config, out, step)
-    }
-
-    fn on_chunk(
-        &mut self,
-        config: &Config,
-        out: &mut Outputs,
-        (node, index): (u16, u64),
-        (file, offset): (FileName, u64),
-        bytes: &Bytes,
-    ) -> Result<(), End> {
-        let Some(fetching) = self.fetching.as_mut().filter(|fetching| fetching.is_of(node, index)) else {
-            return Ok(());
-        };
-        let step = fetching.on_chunk(config, out, &mut self.writer, file, offset, bytes);
-        self.after_fetching(config, out, step)
-    }
-
-    fn after_fetching(&mut self, config: &Config, out: &mut Outputs, step: Step) -> Result<(), End> {
-        match step {
-            Step::GoesOn => Ok(()),
-            Step::Failed => self.abandon_fetching(out),
-            Step::Differs => self.give_up_tail(config, out),
-            Step::Done => {
-                let Some(fetching) = &mut self.fetching else { return Ok(()) };
-                let Some(message) = fetching.take_message() else { return Ok(()) };
-                self.step(config, message)?;
-                self.go_on(config, out)?;
-                // The engine had no use for it after all.
-                self.abandon_fetching(out)
-            }
-        }
-    }
-
-    /// The leader has other bytes where this replica has entries that nobody has committed: they never will be. The
-    /// engine begins again without them. If there are none, the directory is not one of this group.
-    fn give_up_tail(&mut self, config: &Config, out: &mut Outputs) -> Result<(), End> {
-        let (committed, last) = (self.raw.raft.raft_log.committed, self.raw.store().last());
-        if last <= committed || self.raw.store().applied.0 < committed {
-            return Err(End::GivenUp);
-        }
-        self.fetching = None;
-        let mut held = Held::new(HardState::new(), &Base::default());
-        std::mem::swap(&mut held, self.raw.mut_store());
-        held.cut(committed);
-        held.hard = self.raw.raft.hard_state();
-        let contents = held.contents.clone();
-        self.raw = engine(config, self.id, held)?;
-        self.after.clear();
-        self.steps_before = self.last_step;
-        self.writer.cut(out, contents);
-        self.trust.begin_life();
-        self.begin_journal(config, out)?;
-        self.greet(config, out);
-        Ok(())
-    }
-
-    /// What was fetched is no part of the log.
-    fn abandon_fetching(&mut self, out: &mut Outputs) -> Result<(), End> {
-        if self.fetching.take().is_some() {
-            let held = self.raw.store();
-            let contents = held.contents_at(held.last(), self.executed).map_err(unreadable)?;
-            self.writer.cut(out, contents);
-        }
-        Ok(())
-    }
-
-    /// The engine takes another replica's directory, which has been fetched, for its own.
-    fn take_over(
-        &mut self,
-        config: &Config,
-        out: &mut Outputs,
-        number: u64,
-        metadata: eraftpb::SnapshotMetadata,
-        data: Bytes,
-    ) -> Result<(), End> {
-        self.fetching = None;
-        self.taking_over = Some((number, metadata.index));
-        let contents = Contents::take(&mut Fields(data)).map_err(unreadable)?;
-        let (index, term, members) = (metadata.index, metadata.term, metadata.get_conf_state().clone());
-        let mut hard = self.raw.raft.hard_state();
-        hard.commit = hard.commit.max(index);
-        let base = Base { id: self.id, index, term, members: members.clone(), contents: contents.clone() };
-        let records = opening(config, base, (self.trust.life(), self.trust.is_whole()), hard.clone());
-        self.writer.take_over(out, records, &contents, number);
-        self.executed = index;
-        let held = self.raw.mut_store();
-        held.hard = hard;
-        held.restart(index, term, members, contents);
         Ok(())
     }
 
