@@ -5,8 +5,10 @@
 //! from when everything of earlier leaders is carried out.
 
 mod copying;
+mod election;
 mod role;
 
+use self::election::Votes;
 use crate::codec::Malformed;
 use crate::config::{Config, mix, node_of};
 use crate::contents::Contents;
@@ -53,6 +55,7 @@ pub(crate) struct Member {
     executed: u64,
     leading: Option<Leading>,
     trust: Trust,
+    votes: Votes,
     fetching: Option<Fetching>,
     /// The step that makes another replica's directory durable as this one's, which ends with this entry.
     taking_over: Option<(u64, u64)>,
@@ -122,6 +125,7 @@ impl Member {
             executed,
             leading: None,
             trust,
+            votes: Votes::default(),
             fetching: None,
             taking_over: None,
             serving: Serving::default(),
@@ -191,7 +195,10 @@ impl Member {
                 self.on_engine(config, out, node, *message)?;
             }
             ReplicaMessage::Resume { life, index } => {
-                self.trust.on_resume(life, index);
+                let leader = self.raw.raft.leader_id;
+                if leader != raft::INVALID_ID && node_of(leader) == node {
+                    self.trust.on_resume(life, index);
+                }
             }
             ReplicaMessage::Admit { .. } | ReplicaMessage::Invite | ReplicaMessage::Dismiss { .. } => {}
             // Had it taken part under a later leader, who knows this name, it would have that leader's term.
@@ -344,7 +351,8 @@ impl Member {
                 progress.pending_snapshot = 0;
             }
         }
-        if hello.suspended {
+        // Before its epoch is committed, a leader does not know that it has everything.
+        if hello.suspended && !leading.needs_epoch() {
             let index = last_index;
             self.raw.read_index(Question::Resume { node, life: hello.life, index }.encode());
         }
@@ -371,9 +379,14 @@ impl Member {
                     return Ok(());
                 }
                 if !self.trust.is_whole() {
-                    // The candidate may have started anew since it was told. It must know whose vote it gets.
+                    // The candidate may have started anew since it was told.
                     out.send(node, &ReplicaMessage::Hello(self.hello(config, node)));
                 }
+            }
+            MessageType::MsgRequestVoteResponse
+                if election::is_whole_vote(&message) && self.trust.is_known_whole(node) =>
+            {
+                self.votes.note(message.term, message.from);
             }
             MessageType::MsgTimeoutNow if !self.trust.is_whole() => return Ok(()),
             MessageType::MsgAppend | MessageType::MsgSnapshot if message.term < self.raw.raft.term => {}
@@ -404,6 +417,7 @@ impl Member {
         }
         if self.raw.raft.term != term {
             draw_timeout(config, &mut self.raw);
+            self.trust.forget_resumption();
         }
         Ok(())
     }
@@ -465,35 +479,17 @@ impl Member {
     }
 
     fn send(&mut self, out: &mut Outputs, messages: Vec<eraftpb::Message>) {
-        for message in messages {
+        for mut message in messages {
             if !is_exchanged(&message) {
                 continue;
             }
+            election::mark_vote(&mut message, &self.trust);
             let node = node_of(message.to);
             if message.get_msg_type() == MessageType::MsgSnapshot {
                 let index = message.get_snapshot().get_metadata().index;
                 self.serving.begin(node, message.to, index, &self.raw.store().contents);
             }
             out.send(node, &ReplicaMessage::Raft(Box::new(message)));
-        }
-    }
-
-    /// Whether this replica leads may have changed.
-    fn note_role(&mut self, out: &mut Outputs) {
-        let (is_leader, term) = (self.raw.raft.state == StateRole::Leader, self.raw.raft.term);
-        if let Some(leading) = self.leading.take_if(|leading| !is_leader || leading.term() != term) {
-            if leading.has_partition() {
-                out.push(Output::Follow);
-            }
-        }
-        if is_leader && self.leading.is_none() {
-            let quorum = self.raw.raft.prs().conf().voters().ids().len() / 2 + 1;
-            let voters = self.raw.raft.prs().conf().voters().ids();
-            let whole = voters.iter().filter(|id| {
-                if *id == self.id { self.trust.was_whole() } else { self.trust.is_known_whole(node_of(*id)) }
-            });
-            let needs_epoch = whole.count() < quorum;
-            self.leading = Some(Leading::new(term, needs_epoch));
         }
     }
 
@@ -668,7 +664,7 @@ impl Member {
 
     /// A replica whose power failed has what a leader has confirmed: it counts again.
     fn trust_again(&mut self, config: &Config, out: &mut Outputs) {
-        let leads = self.leading.as_ref().is_some_and(|leading| leading.is_current());
+        let leads = self.has_partition();
         if self.trust.resumes(self.raw.store().applied.0, leads) {
             self.writer.write(out, vec![Record::Whole], true, Purpose::Nothing);
             self.greet(config, out);

@@ -11,6 +11,9 @@ use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+#[cfg(test)]
+mod scripted;
+
 /// Which faults a seed draws.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
@@ -139,35 +142,47 @@ struct World {
 
 /// Runs the world of a plan; the error says what went wrong.
 pub fn run(plan: Plan) -> Result<Report, String> {
-    let node =
-        || Node { replica: None, partition: None, disk: Disk::default(), life: 0, boot: 1, is_up: false };
-    let nodes = (0..plan.replicas + plan.spares).map(|_| node()).collect();
-    let mut world = World {
-        plan,
-        now: 0,
-        ordinal: 0,
-        queue: BinaryHeap::new(),
-        nodes,
-        links: BTreeMap::new(),
-        last_arrival: BTreeMap::new(),
-        random: Random::new(plan.seed, 1),
-        acknowledged: Acknowledged::default(),
-        report: Report::default(),
-        healed: false,
-        resting: false,
-        wish: None,
-    };
+    let mut world = World::new(plan);
     world.run().map_err(|words| format!("seed {}, at {} us: {words}", plan.seed, world.now))
 }
 
 impl World {
+    fn new(plan: Plan) -> World {
+        let node =
+            || Node { replica: None, partition: None, disk: Disk::default(), life: 0, boot: 1, is_up: false };
+        World {
+            plan,
+            now: 0,
+            ordinal: 0,
+            queue: BinaryHeap::new(),
+            nodes: (0..plan.replicas + plan.spares).map(|_| node()).collect(),
+            links: BTreeMap::new(),
+            last_arrival: BTreeMap::new(),
+            random: Random::new(plan.seed, 1),
+            acknowledged: Acknowledged::default(),
+            report: Report::default(),
+            healed: false,
+            resting: false,
+            wish: None,
+        }
+    }
+
     fn run(&mut self) -> Result<Report, String> {
-        (0..self.count()).for_each(|node| self.push(1 + u64::from(node) * 300, Event::Start { node }));
+        self.begin();
         self.push(1_000_000, Event::Fault);
         if self.plan.spares > 0 {
             self.push(1_500_000, Event::Wish);
         }
         self.run_until(self.plan.lasts_us)?;
+        self.finish()
+    }
+
+    fn begin(&mut self) {
+        (0..self.count()).for_each(|node| self.push(1 + u64::from(node) * 300, Event::Start { node }));
+    }
+
+    /// Nothing goes wrong any more, and everything must come to rest.
+    fn finish(&mut self) -> Result<Report, String> {
         self.heal();
         let before = self.acknowledged.records.len();
         self.run_until(self.now + HEALED_US)?;
