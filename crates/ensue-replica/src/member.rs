@@ -7,8 +7,10 @@
 mod copying;
 mod election;
 mod role;
+mod verifying;
 
 use self::election::Votes;
+use self::verifying::Verifying;
 use crate::codec::Malformed;
 use crate::config::{Config, mix, node_of};
 use crate::contents::Contents;
@@ -28,7 +30,7 @@ use crate::starting::{FIRST_JOURNAL, Restart, opening, with_entries};
 use crate::transfer::{Fetching, Step};
 use crate::trust::Trust;
 use crate::writer::Writer;
-use ensue_store::disk::{DiskDone, DiskOp, FileName};
+use ensue_store::disk::{DiskDone, DiskOp, FileName, failure_words};
 use ensue_types::Rule;
 use protobuf::Message as _;
 use raft::eraftpb::{self, ConfChangeV2, Entry, EntryType, HardState, MessageType};
@@ -57,6 +59,11 @@ pub(crate) struct Member {
     trust: Trust,
     votes: Votes,
     fetching: Option<Fetching>,
+    /// A file of which another node has other bytes on its disk than it is to have, as this one found last.
+    found_spoiled: Option<(u16, FileName)>,
+    /// Why the disk of this node does not hold what it is to hold, if it is known not to.
+    damage: Option<String>,
+    verifying: Verifying,
     /// The step that makes another replica's directory durable as this one's, which ends with this entry.
     taking_over: Option<(u64, u64)>,
     serving: Serving,
@@ -127,6 +134,9 @@ impl Member {
             trust,
             votes: Votes::default(),
             fetching: None,
+            found_spoiled: None,
+            damage: None,
+            verifying: Verifying::default(),
             taking_over: None,
             serving: Serving::default(),
             ticks: 0,
@@ -152,7 +162,8 @@ impl Member {
         self.ticks += 1;
         self.trust.on_tick();
         // The engine expects no election before it knows that it has the directory.
-        let may_stand = self.trust.may_vote_for(self.last()) && self.taking_over.is_none();
+        let has_all = self.taking_over.is_none() && !self.writer.begins_anew();
+        let may_stand = self.trust.may_vote_for(self.last()) && has_all;
         if may_stand || self.leading.is_some() {
             self.raw.tick();
         }
@@ -171,6 +182,7 @@ impl Member {
             if let Some(leading) = &mut self.leading {
                 members::look(config, &mut self.raw, leading, out, &self.trust, due);
             }
+            self.leave_if_damaged()?;
         }
         if let Some(leading) = &mut self.leading {
             leading.on_tick(&self.raw);
@@ -205,7 +217,7 @@ impl Member {
             ReplicaMessage::Stranger { id, term } => {
                 let is_news = id == self.id && term >= self.raw.raft.term && self.leading.is_none();
                 if is_news && !self.closing {
-                    return Err(End::GivenUp);
+                    return Err(End::GivenUp("the group has no member by its name".into()));
                 }
             }
             ReplicaMessage::Fetch { index, file, offset, length } => {
@@ -216,6 +228,7 @@ impl Member {
             ReplicaMessage::Chunk { index, file, offset, bytes } => {
                 self.on_chunk(config, out, (node, index), (file, offset), &bytes)?;
             }
+            ReplicaMessage::Spoiled { file } => self.verify(config, out, [file].into()),
             ReplicaMessage::Gone { index } => {
                 if self.fetching.as_ref().is_some_and(|fetching| fetching.is_of(node, index)) {
                     self.abandon_fetching(out)?;
@@ -234,7 +247,13 @@ impl Member {
     ) -> Result<(), End> {
         match (purpose, done) {
             (Purpose::Step(number), _) if self.writer.on_done(number) => self.on_durable(out),
-            (Purpose::Partition, done) if self.has_partition() => out.push(Output::Done(hide(done))),
+            (Purpose::Partition, done) if self.has_partition() => {
+                if let DiskDone::Failed { op, file, reason, .. } = &done {
+                    self.note_damage(out, failure_words(op, *file, reason));
+                }
+                out.push(Output::Done(hide(done)));
+            }
+            (Purpose::Verifying, done) => self.on_verified(config, out, &done),
             (Purpose::Fetch { node, index, file, offset }, DiskDone::Read { bytes, .. }) => {
                 out.send(node, &ReplicaMessage::Chunk { index, file, offset, bytes });
             }
@@ -388,7 +407,9 @@ impl Member {
             {
                 self.votes.note(message.term, message.from);
             }
-            MessageType::MsgTimeoutNow if !self.trust.is_whole() => return Ok(()),
+            MessageType::MsgTimeoutNow if !self.trust.is_whole() || self.writer.begins_anew() => {
+                return Ok(());
+            }
             MessageType::MsgAppend | MessageType::MsgSnapshot if message.term < self.raw.raft.term => {}
             MessageType::MsgAppend if self.fetching.is_some() => {
                 // The leader is another one, or has changed its mind: what was fetched is not part of any log yet.

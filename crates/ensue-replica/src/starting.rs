@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// The number of the journal with which a member begins.
 pub(crate) const FIRST_JOURNAL: u64 = 1;
-/// A directory with this file is given up.
-const GIVEN_UP: FileName = FileName::Journal(u64::MAX);
+/// A directory with this file is given up, or not complete.
+pub(crate) const GIVEN_UP: FileName = FileName::Journal(u64::MAX);
 
 /// What a member goes on with.
 #[derive(Debug)]

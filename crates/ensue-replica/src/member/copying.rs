@@ -7,7 +7,8 @@ use crate::contents::Contents;
 use crate::engine::engine;
 use crate::held::Held;
 use crate::journal::Base;
-use crate::replica::{End, Outputs};
+use crate::message::ReplicaMessage;
+use crate::replica::{End, Output, Outputs};
 use crate::starting::opening;
 use crate::transfer::{Fetching, Step};
 use bytes::Bytes;
@@ -26,10 +27,14 @@ impl Member {
         if self.fetching.as_ref().is_some_and(|fetching| fetching.is_of(node, index)) {
             return Ok(());
         }
+        if self.writer.begins_anew() {
+            // What has come of the one before may be a beginning of this one.
+            self.fetching = None;
+        }
         self.abandon_fetching(out)?;
         let mut fields = Fields(message.get_snapshot().data.clone());
         let target = Contents::take(&mut fields).map_err(unreadable)?;
-        let mut fetching = Fetching::new(node, index, message, target, self.writer.contents());
+        let fetching = Fetching::new(node, index, message, target, self.writer.contents());
         let step = fetching.go_on(config, out);
         self.fetching = Some(fetching);
         self.after_fetching(config, out, step)
@@ -54,7 +59,22 @@ impl Member {
         match step {
             Step::GoesOn => Ok(()),
             Step::Failed => self.abandon_fetching(out),
-            Step::Differs => self.give_up_tail(config, out),
+            Step::Differs => self.on_different(config, out),
+            Step::Replaces(file) => {
+                let node = self.fetching.as_ref().map_or(0, Fetching::node);
+                out.push(Output::Troubled(format!("{file} is fetched anew from core {node}")));
+                Ok(())
+            }
+            Step::Lost(file) => Err(End::GivenUp(format!("{file} changed while it was fetched"))),
+            Step::Spoiled(file) => {
+                let node = self.fetching.as_ref().map_or(0, Fetching::node);
+                if self.found_spoiled.replace((node, file)) != Some((node, file)) {
+                    let words = format!("{file} of core {node} is not what was written, and is not taken");
+                    out.push(Output::Troubled(words));
+                }
+                out.send(node, &ReplicaMessage::Spoiled { file });
+                self.abandon_fetching(out)
+            }
             Step::Done => {
                 let Some(fetching) = &mut self.fetching else { return Ok(()) };
                 let Some(message) = fetching.take_message() else { return Ok(()) };
@@ -66,13 +86,25 @@ impl Member {
         }
     }
 
-    /// The leader has other bytes where this replica has entries that nobody has committed: they never will be. The
-    /// engine begins again without them. If there are none, the directory is not one of this group.
-    fn give_up_tail(&mut self, config: &Config, out: &mut Outputs) -> Result<(), End> {
+    /// The leader has other bytes than this replica. Where this one has entries that nobody has committed, they never
+    /// will be, and go first. What differs then are files that began anew among the entries that this one lacks, or
+    /// whose bytes are damaged on one of the two disks.
+    fn on_different(&mut self, config: &Config, out: &mut Outputs) -> Result<(), End> {
         let (committed, last) = (self.raw.raft.raft_log.committed, self.raw.store().last());
-        if last <= committed || self.raw.store().applied.0 < committed {
-            return Err(End::GivenUp);
+        if self.raw.store().applied.0 < committed {
+            // Not everything is carried out yet: the leader sends it again.
+            return self.abandon_fetching(out);
         }
+        if last > committed {
+            return self.give_up_tail(config, out, committed);
+        }
+        let Some(fetching) = &mut self.fetching else { return Ok(()) };
+        let step = fetching.compare(config, out, &mut self.writer);
+        self.after_fetching(config, out, step)
+    }
+
+    /// The engine begins again without entries that are not committed.
+    fn give_up_tail(&mut self, config: &Config, out: &mut Outputs, committed: u64) -> Result<(), End> {
         self.fetching = None;
         let mut held = Held::new(HardState::new(), &Base::default());
         std::mem::swap(&mut held, self.raw.mut_store());
@@ -91,6 +123,11 @@ impl Member {
 
     /// What was fetched is no part of the log.
     pub(super) fn abandon_fetching(&mut self, out: &mut Outputs) -> Result<(), End> {
+        if self.writer.begins_anew() {
+            return Err(End::GivenUp(
+                "a file was deleted here, and does not come from another replica".into(),
+            ));
+        }
         if self.fetching.take().is_some() {
             let held = self.raw.store();
             let contents = held.contents_at(held.last(), self.executed).map_err(unreadable)?;

@@ -44,6 +44,8 @@ pub struct Report {
     pub power_failures: u64,
     pub directories_lost: u64,
     pub moves: u64,
+    /// Replicas that began anew with empty directories.
+    pub given_up: u64,
 }
 
 /// How long the replicas have for a leader, and for equal directories, when everything is healed.
@@ -137,6 +139,10 @@ struct World {
     report: Report,
     healed: bool,
     resting: bool,
+    /// What the replicas say to operators.
+    troubles: Vec<(u16, String)>,
+    /// There is an operator who heals what stopped.
+    attended: bool,
     wish: Option<Move>,
 }
 
@@ -163,6 +169,8 @@ impl World {
             report: Report::default(),
             healed: false,
             resting: false,
+            troubles: Vec::new(),
+            attended: false,
             wish: None,
         }
     }
@@ -447,26 +455,50 @@ impl World {
                         partition.on_confirmed(number, acknowledged).map_err(|words| on(node, &words))?;
                     }
                 }
-                Output::Stopped(words) => {
-                    self.node(node).partition = None;
-                    if words != "this node is shutting down" {
-                        return Err(on(node, &words));
-                    }
-                    let now = self.now;
-                    let place = self.node(node);
-                    (place.replica, place.is_up) = (None, false);
-                    place.disk.kill(now);
-                    let again = self.random.between(10_000, 400_000);
-                    self.push(now + again, Event::Start { node });
+                Output::Troubled(words) => {
+                    self.report.given_up += u64::from(words.contains("is given up"));
+                    self.troubles.push((node, words));
                 }
+                Output::Stopped(words) => self.on_stopped(node, words)?,
             }
         }
+        Ok(())
+    }
+
+    fn on_stopped(&mut self, node: u16, words: String) -> Result<(), String> {
+        self.node(node).partition = None;
+        if self.attended {
+            // The operator makes room, or empties the directory, and starts the node again.
+            self.troubles.push((node, words));
+            self.crash(node, 3_000_000);
+            let disk = &mut self.node(node).disk;
+            if disk.is_full() {
+                disk.make_room(None)
+            } else {
+                disk.empty()
+            }
+            return Ok(());
+        }
+        if words != "this node is shutting down" {
+            return Err(on(node, &words));
+        }
+        let now = self.now;
+        let place = self.node(node);
+        (place.replica, place.is_up) = (None, false);
+        place.disk.kill(now);
+        let again = self.random.between(10_000, 400_000);
+        self.push(now + again, Event::Start { node });
         Ok(())
     }
 
     fn on_done(&mut self, node: u16, done: DiskDone) -> Result<(), String> {
         let acknowledged = &mut self.acknowledged;
         let Some(partition) = &mut self.nodes[usize::from(node)].partition else { return Ok(()) };
+        if self.attended && matches!(done, DiskDone::Failed { .. }) {
+            // It stops.
+            self.node(node).partition = None;
+            return Ok(());
+        }
         let ops = partition.on_done(done, acknowledged).map_err(|words| on(node, &words))?;
         self.request(node, ops);
         Ok(())

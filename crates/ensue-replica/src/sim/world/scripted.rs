@@ -1,6 +1,7 @@
 //! Faults in an order that seeds hardly ever draw.
 
 use super::{Plan, World};
+use ensue_store::disk::FileName;
 
 const SECOND: u64 = 1_000_000;
 
@@ -31,6 +32,23 @@ impl World {
             .unwrap_or_else(|words| panic!("seed {}: {words}", self.plan.seed));
     }
 
+    /// How many replicas have said this to their operators.
+    fn said(&self, words: &str) -> usize {
+        self.troubles.iter().filter(|(_, said)| said.contains(words)).count()
+    }
+
+    /// The oldest segment of a node, when there are several.
+    fn closed_segment(&mut self, node: usize) -> FileName {
+        loop {
+            let contents = self.nodes[node].disk.contents();
+            let mut segments = contents.keys().filter(|file| matches!(file, FileName::Segment(_)));
+            if let (Some(oldest), Some(_), Some(_)) = (segments.next(), segments.next(), segments.next()) {
+                return *oldest;
+            }
+            self.wait(SECOND / 10);
+        }
+    }
+
     fn leader(&self) -> Option<u16> {
         self.group().map(|group| group.leader)
     }
@@ -55,4 +73,93 @@ fn a_leader_by_the_vote_of_who_lost_its_power_begins_a_new_epoch() {
         world.finish().unwrap_or_else(|words| panic!("seed {seed}: {words}"));
     }
     assert!(led > 3, "{led}");
+}
+
+/// A follower that lags takes a directory in which an owner has cut a segment, whose checksum nobody knows since: it
+/// gets that file anew, and stays who it is.
+#[test]
+fn a_replica_that_lags_behind_a_cut_file_stays_a_member() {
+    let mut replaced = 0;
+    for seed in 0..20 {
+        let mut world = world(seed, seed % 2 == 0);
+        for _ in 0..6 {
+            world.crash(2, SECOND);
+            world.wait(SECOND / 5);
+            let leader = world.leader().expect("two are left");
+            if let Some(replica) = &mut world.node(leader).replica {
+                replica.hand_over();
+            }
+            world.wait(3 * SECOND);
+        }
+        replaced += world.said("is fetched anew");
+        let report = world.finish().unwrap_or_else(|words| panic!("seed {seed}: {words}"));
+        assert_eq!(report.given_up, 0, "seed {seed}: {:?}", world.troubles);
+    }
+    assert!(replaced > 3, "{replaced}");
+}
+
+/// A bit rots in a segment of the owner while a follower that is to be sent it is down: the follower keeps what it has,
+/// and says so; the owner makes way for the third replica.
+#[test]
+fn a_replica_that_is_sent_damaged_bytes_keeps_its_own_and_tells_the_sender() {
+    let mut found = 0;
+    for seed in 0..20 {
+        let mut world = world(seed, false);
+        world.attended = true;
+        world.crash(2, SECOND);
+        world.wait(SECOND / 2);
+        let is_segment = |file: &&FileName| matches!(file, FileName::Segment(_));
+        let here = world.nodes[2].disk.contents();
+        let there = world.nodes[0].disk.contents();
+        let new =
+            there.keys().filter(is_segment).rfind(|file| !here.contains_key(file) && there[file].len() > 8);
+        let Some(new) = new else { continue };
+        world.node(0).disk.rot(*new, 3);
+        world.wait(5 * SECOND);
+        found += u64::from(world.said("is not what was written, and is not taken") > 0);
+        let report = world.finish().unwrap_or_else(|words| panic!("seed {seed}: {words}"));
+        assert_eq!(report.given_up, 0, "seed {seed}: {:?}", world.troubles);
+    }
+    assert!(found > 3, "{found}");
+}
+
+/// The owner's files are damaged, and it starts again: it gets the partition back, which cannot be read here, and
+/// leaves it to another one for good.
+#[test]
+fn an_owner_that_cannot_read_its_files_makes_way() {
+    let mut left = 0;
+    for seed in 0..20 {
+        let mut world = world(seed, seed % 2 == 0);
+        world.attended = true;
+        let file = world.closed_segment(0);
+        world.node(0).disk.spoil(file);
+        world.crash(0, SECOND / 10);
+        world.wait(4 * SECOND);
+        // Unless a checkpoint has taken the place of the segment, or its start needs it.
+        if world.said("read of") == 2 {
+            left += 1;
+            assert!(world.leader().is_some_and(|leader| leader != 0), "seed {seed}");
+        }
+        world.finish().unwrap_or_else(|words| panic!("seed {seed}: {words}"));
+    }
+    assert!(left > 5, "{left}");
+}
+
+/// A partition has stopped: its owner makes way if its own files are not what was written, and only then.
+#[test]
+fn an_owner_makes_way_if_its_files_are_not_what_was_written() {
+    for seed in 0..20 {
+        let mut world = world(seed, seed % 2 == 0);
+        world.attended = true;
+        let is_damaged = seed % 4 < 2;
+        if is_damaged {
+            let file = world.closed_segment(0);
+            world.node(0).disk.rot(file, 3);
+        }
+        world.give(0, super::Replica::on_partition_stopped).expect("it only reads");
+        world.wait(SECOND);
+        assert_eq!(world.leader() == Some(0), !is_damaged, "seed {seed}: {:?}", world.troubles);
+        assert_eq!(world.troubles.len(), if is_damaged { 2 } else { 0 }, "seed {seed}: {:?}", world.troubles);
+        world.finish().unwrap_or_else(|words| panic!("seed {seed}: {words}"));
+    }
 }
