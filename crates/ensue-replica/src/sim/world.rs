@@ -326,7 +326,7 @@ impl World {
         let tuning = Tuning {
             journal_bytes: 3_000,
             appended_bytes: 8_000,
-            held_bytes: 600,
+            held_bytes: 2_600,
             chunk_bytes: 200,
             message_bytes: 500,
             ..Tuning::default()
