@@ -118,8 +118,7 @@ impl Member {
     fn new(config: &Config, restart: Restart, writer: Writer) -> Result<Member, End> {
         let (id, executed) = (restart.base.id, restart.hard.commit);
         // The first life of a member has promised nothing to anybody.
-        let promised =
-            if restart.life == 1 || !config.lease { 0 } else { config.tuning.election_ticks as u32 };
+        let promised = if restart.life == 1 { 0 } else { promised(config) };
         let trust = Trust::new(mix(config.seed) | 1, restart.life, restart.whole, promised);
         let raw = engine(config, id, restart.held())?;
         let mut member = Member {
@@ -691,6 +690,11 @@ impl Member {
             self.greet(config, out);
         }
     }
+}
+
+/// For how many ticks a leader that was just heard may rest on it that nobody else is elected.
+fn promised(config: &Config) -> u32 {
+    if config.lease { config.tuning.election_ticks as u32 } else { 0 }
 }
 
 fn unreadable(_: Malformed) -> End {

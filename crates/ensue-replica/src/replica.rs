@@ -39,7 +39,7 @@ pub enum Output {
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
     pub(crate) disk: Disk,
-    queue: VecDeque<Output>,
+    pub(crate) queue: VecDeque<Output>,
 }
 
 impl Outputs {
@@ -52,7 +52,7 @@ impl Outputs {
         self.push(Output::Send { node, message: message.encode() });
     }
 
-    fn gather(&mut self) {
+    pub(crate) fn gather(&mut self) {
         self.queue.extend(self.disk.emitted.drain(..).map(Output::Disk));
     }
 }

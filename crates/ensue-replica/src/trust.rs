@@ -32,6 +32,11 @@ impl Trust {
         self.promised = self.promised.saturating_sub(1);
     }
 
+    /// Nobody is elected with its vote for so many ticks.
+    pub(crate) fn promise(&mut self, ticks: u32) {
+        self.promised = self.promised.max(ticks);
+    }
+
     pub(crate) fn life(&self) -> u32 {
         self.life
     }

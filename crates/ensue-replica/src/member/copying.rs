@@ -1,6 +1,6 @@
 //! How a member takes another replica's directory for its own: it fetches what it lacks, and gives up what differs.
 
-use super::{Member, unreadable};
+use super::{Member, promised, unreadable};
 use crate::codec::Fields;
 use crate::config::Config;
 use crate::contents::Contents;
@@ -115,6 +115,8 @@ impl Member {
         self.after.clear();
         self.steps_before = self.last_step;
         self.writer.cut(out, contents);
+        // The new engine has heard of no leader, and knows nothing of what the old one had promised it.
+        self.trust.promise(promised(config));
         self.trust.begin_life();
         self.begin_journal(config, out)?;
         self.greet(config, out);
@@ -159,5 +161,93 @@ impl Member {
         held.hard = hard;
         held.restart(index, term, members, contents);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Tuning, id_of};
+    use crate::message::Last;
+    use crate::replica::Output;
+    use raft::eraftpb::{ConfState, Entry, MessageType};
+
+    fn config() -> Config {
+        Config {
+            node: 1,
+            nodes: vec![0, 1, 2],
+            founders: vec![0, 1, 2],
+            always: true,
+            lease: true,
+            boot_id: [1; 16],
+            seed: 7,
+            tuning: Tuning::default(),
+        }
+    }
+
+    fn message(from: u16, kind: MessageType, term: u64, (log_term, index): Last) -> eraftpb::Message {
+        let mut message = eraftpb::Message::new();
+        message.set_msg_type(kind);
+        (message.from, message.to, message.term) = (id_of(from, 0), id_of(1, 0), term);
+        (message.log_term, message.index) = (log_term, index);
+        message
+    }
+
+    /// Carries out what the member has asked of its disk; says what it has sent.
+    fn settle(member: &mut Member, config: &Config, out: &mut Outputs) -> Vec<ReplicaMessage> {
+        let mut sent = Vec::new();
+        loop {
+            out.gather();
+            let Some(output) = out.queue.pop_front() else { return sent };
+            match output {
+                Output::Send { message, .. } => sent.extend(ReplicaMessage::decode(message)),
+                Output::Disk(op) => {
+                    let done = crate::operation::Operation::of(&op).and_then(|operation| operation.done());
+                    let done = done.expect("it only writes");
+                    let purpose = out.disk.answered(&done).expect("it was asked for");
+                    member.on_disk(config, out, purpose, done).expect("it goes on");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn a_replica_that_gives_up_its_tail_keeps_what_it_promised_its_leader() {
+        let (config, mut out) = (config(), Outputs::default());
+        let mut members = ConfState::new();
+        members.voters = (0..3).map(|node| id_of(node, 0)).collect();
+        let base = Base { id: id_of(1, 0), index: 1, term: 1, members, contents: Contents::default() };
+        let records = opening(&config, base.clone(), (1, true), HardState::new());
+        let mut member = Member::begin(&config, &mut out, records, base, 1).expect("it begins");
+        // The leader of term 5 has an entry that is not committed yet.
+        let mut append = message(0, MessageType::MsgAppend, 5, (1, 1));
+        let mut entry = Entry::new();
+        (entry.term, entry.index, append.commit) = (5, 2, 1);
+        append.entries = vec![entry].into();
+        let say = |member: &mut Member, out: &mut Outputs, from, message| {
+            let message = ReplicaMessage::Raft(Box::new(message));
+            member.on_message(&config, out, from, message).expect("it goes on");
+            settle(member, &config, out)
+        };
+        say(&mut member, &mut out, 0, append);
+        assert_eq!(member.last(), (5, 2));
+        member.on_different(&config, &mut out).expect("it goes on");
+        settle(&mut member, &config, &mut out);
+        assert_eq!(member.last(), (1, 1));
+        // As long as the lease of the leader may last, nobody else gets a vote.
+        let vote = |sent: &[ReplicaMessage]| {
+            sent.iter().any(|message| {
+                matches!(message, ReplicaMessage::Raft(raft)
+                    if raft.get_msg_type() == MessageType::MsgRequestPreVoteResponse && !raft.reject)
+            })
+        };
+        for ticks in 0..=config.tuning.election_ticks {
+            let asks = message(2, MessageType::MsgRequestPreVote, 6, (5, 9));
+            let votes = vote(&say(&mut member, &mut out, 2, asks));
+            assert_eq!(votes, ticks == config.tuning.election_ticks, "after {ticks} ticks");
+            member.on_tick(&config, &mut out, 0).expect("it goes on");
+            settle(&mut member, &config, &mut out);
+        }
     }
 }
