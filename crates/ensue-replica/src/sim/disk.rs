@@ -144,6 +144,15 @@ impl Disk {
         *byte.expect("a byte to rot") ^= 1;
     }
 
+    /// A bit rots in the middle of the newest journal.
+    #[cfg(test)]
+    pub(crate) fn rot_journal(&mut self) {
+        let mut journals = self.files.iter().filter(|(name, _)| matches!(name, FileName::Journal(_)));
+        let (name, at) =
+            journals.next_back().map(|(name, file)| (*name, file.bytes.len() / 2)).expect("a journal");
+        self.rot(name, at);
+    }
+
     /// There is room for so many bytes, or for all.
     pub(crate) fn make_room(&mut self, room: Option<usize>) {
         self.room = room;

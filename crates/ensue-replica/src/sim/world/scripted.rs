@@ -163,3 +163,44 @@ fn an_owner_makes_way_if_its_files_are_not_what_was_written() {
         world.finish().unwrap_or_else(|words| panic!("seed {seed}: {words}"));
     }
 }
+
+/// The disks of all three are full at about the same time, and the operator makes room: all start with what they have.
+#[test]
+fn replicas_whose_disks_were_full_start_again() {
+    for seed in 0..40 {
+        let mut world = world(seed, seed % 2 == 0);
+        world.attended = true;
+        for (node, room) in [(0, 700 + seed as usize * 7), (1, 700), (2, 705)] {
+            world.node(node).disk.make_room(Some(room));
+        }
+        world.wait(4 * SECOND);
+        assert!(world.said("append of") >= 2, "seed {seed}: {:?}", world.troubles);
+        let refused = world.said("are not those that were written");
+        assert_eq!(refused, 0, "seed {seed}: {:?}", world.troubles);
+        let report = world.finish().unwrap_or_else(|words| panic!("seed {seed}: {words}"));
+        assert_eq!((report.given_up, report.epochs), (0, 0), "seed {seed}");
+    }
+}
+
+/// A bit rots in the journal of a replica that starts again within the boot of its machine: it does not take that for
+/// the torn end of its last write, and vote without what it acknowledged.
+#[test]
+fn a_replica_does_not_start_with_a_damaged_journal() {
+    let mut refused = 0;
+    for seed in 0..20 {
+        let mut world = world(seed, seed % 2 == 0);
+        world.attended = true;
+        world.crash(2, SECOND / 10);
+        let is_damaged = seed % 4 > 0;
+        if is_damaged {
+            world.node(2).disk.rot_journal();
+        }
+        world.wait(SECOND);
+        let damaged =
+            world.said("is damaged: whole records follow") + world.said("no journal of this replica");
+        assert_eq!(damaged, usize::from(is_damaged), "seed {seed}: {:?}", world.troubles);
+        refused += world.said("is damaged: whole records follow");
+        world.finish().unwrap_or_else(|words| panic!("seed {seed}: {words}"));
+    }
+    assert!(refused > 5, "{refused}");
+}
