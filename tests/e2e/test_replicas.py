@@ -96,6 +96,39 @@ def test_a_node_that_stops_hands_its_partitions_over(group):
     assert one.ask(0, "GET", "meanwhile") == "2"
 
 
+def test_an_owner_with_a_damaged_log_leaves_its_partitions_to_the_others(group):
+    one = group()
+    wait_until(lambda: "partition p0 lives here" in one.replica_states(0), 30, "it owns what it is meant to")
+    for number in range(400):
+        one.ask(0, "SET", f"key:{number}", str(number))
+    one.end(0)
+    (log,) = one.data(0).glob("dc1/p0000/log-*")
+    with log.open("r+b") as file:
+        # Far from what a replica reads again when it starts.
+        file.seek(log.stat().st_size // 20)
+        byte = file.read(1)[0]
+        file.seek(-1, 1)
+        file.write(bytes([byte ^ 1]))
+    before = len(one.replica_states(0))
+    one.start(0)
+
+    def states():
+        return one.replica_states(0)[before:]
+
+    wait_until(lambda: "on this disk is not what was written" in states(), 30, "the damage is found")
+    wait_until(lambda: "the replica of partition p0 stopped: log-" in states(), 30, "its replica stops")
+    for node in (1, 0):
+        one.wait_until_all_serve(node)
+        for number in range(0, 400, 7):
+            assert one.ask(node, "GET", f"key:{number}") == str(number)
+    # It goes the way of a node without a directory.
+    one.end(0)
+    shutil.rmtree(one.data(0) / "dc1/p0000")
+    before = len(one.replica_states(0))
+    one.start(0)
+    wait_until(lambda: "partition p0 lives here" in states(), 60, "it is a full member again")
+
+
 def test_a_missing_replica_is_on_the_page_of_who_leads(group):
     one = group()
 

@@ -419,6 +419,12 @@ impl Host {
                     replica.confirm(now.monotonic_us, number);
                 }
             }
+            Output::Trace(Trace::PartitionStopped { partition, reason }) => {
+                if let Some(replica) = self.replicas.get_mut(&partition) {
+                    replica.on_partition_stopped();
+                }
+                self.outputs.push_back(Output::Trace(Trace::PartitionStopped { partition, reason }));
+            }
             Output::Stopped if self.stopping != Stopping::Done => {
                 self.stopping = Stopping::Replicas;
                 self.replicas.values_mut().for_each(Replica::shut_down);
@@ -453,6 +459,9 @@ impl Host {
                 self.replicas.remove(&partition);
                 self.tell_figures();
                 self.outputs.push_back(Output::Trace(Trace::ReplicaDismissed { partition }));
+            }
+            ensue_replica::Output::Troubled(words) => {
+                self.outputs.push_back(Output::Trace(Trace::ReplicaTroubled { partition, words }));
             }
             ensue_replica::Output::Stopped(reason) => {
                 if self.stopping == Stopping::Not {

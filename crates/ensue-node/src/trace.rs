@@ -17,6 +17,11 @@ pub enum Trace {
     ReplicaDismissed {
         partition: PartitionId,
     },
+    /// A replica goes on, and says what an operator is to know.
+    ReplicaTroubled {
+        partition: PartitionId,
+        words: String,
+    },
     /// A replica cannot go on, and says why; the others do.
     ReplicaStopped {
         partition: PartitionId,

@@ -51,7 +51,7 @@ pub struct Tuning {
     /// Journals are given up for a new one at this length, or when so many bytes were appended to files.
     pub journal_bytes: u64,
     pub appended_bytes: u64,
-    /// Entries that are held in memory for who lags.
+    /// Memory of entries that are held for who lags.
     pub held_bytes: usize,
     /// Bytes of a file that are asked for at a time.
     pub chunk_bytes: u32,

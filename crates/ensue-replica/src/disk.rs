@@ -16,6 +16,8 @@ pub(crate) enum Purpose {
     Partition,
     /// Another node, which has not got that state of the directory.
     Fetch { node: u16, index: u64, file: FileName, offset: u64 },
+    /// This replica, which compares it with what was written.
+    Verifying,
     /// The good end of the replica.
     Closing,
 }

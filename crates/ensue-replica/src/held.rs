@@ -9,6 +9,9 @@ use raft::eraftpb::{ConfState, Entry, EntryType, HardState, Snapshot};
 use raft::{Error, GetEntriesContext, RaftState, Storage, StorageError};
 use std::collections::VecDeque;
 
+/// What an entry takes beside its data.
+const ENTRY_BYTES: usize = 160;
+
 /// The end of the log, and the state before it.
 #[derive(Debug)]
 pub(crate) struct Held {
@@ -60,7 +63,7 @@ impl Held {
     /// Takes an entry, in place of this one and all after it.
     pub(crate) fn push(&mut self, entry: Entry) {
         self.cut(entry.index - 1);
-        self.bytes += entry.data.len();
+        self.bytes += bytes_of(&entry);
         self.entries.push_back(entry);
     }
 
@@ -68,7 +71,7 @@ impl Held {
     pub(crate) fn cut(&mut self, index: u64) {
         while self.last() > index.max(self.before.0) {
             let gone = self.entries.pop_back();
-            self.bytes -= gone.map_or(0, |entry| entry.data.len());
+            self.bytes -= gone.map_or(0, |entry| bytes_of(&entry));
         }
     }
 
@@ -76,7 +79,7 @@ impl Held {
     pub(crate) fn forget(&mut self, applied: u64, bytes: usize) {
         while self.bytes > bytes && self.first() < applied {
             let Some(gone) = self.entries.pop_front() else { return };
-            self.bytes -= gone.data.len();
+            self.bytes -= bytes_of(&gone);
             self.before = (gone.index, gone.term);
         }
     }
@@ -101,6 +104,11 @@ impl Held {
         }
         Ok(contents)
     }
+}
+
+/// The memory that an entry takes: beside its data the entry itself, and what the allocator adds.
+fn bytes_of(entry: &Entry) -> usize {
+    entry.data.len() + ENTRY_BYTES
 }
 
 /// What an entry changes in the directory: nothing if it is the consensus engine's own.
@@ -165,5 +173,25 @@ impl Storage for Held {
         (metadata.index, metadata.term) = self.applied;
         metadata.set_conf_state(self.members.clone());
         Ok(snapshot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_without_data_are_bounded_too() {
+        let mut held = Held::new(HardState::new(), &Base::default());
+        for index in 1..=200_000 {
+            let mut entry = Entry::new();
+            (entry.index, entry.data) = (index, Bytes::from_static(b"sync"));
+            held.push(entry);
+            held.forget(index, 8 << 20);
+        }
+        let count = held.entries.len();
+        assert!(count * (size_of::<Entry>() + 4) <= 8 << 20 && count > 10_000, "{count} entries are held");
+        held.cut(200_000 - 5);
+        assert_eq!((held.last(), held.bytes), (200_000 - 5, (count - 5) * (4 + ENTRY_BYTES)));
     }
 }

@@ -13,6 +13,8 @@ use raft::eraftpb::{ConfState, EntryType, HardState};
 /// A journal longer than this is damaged: one is given up at a small part of it.
 pub(crate) const JOURNAL_BYTES_MAX: u64 = 1 << 30;
 const FRAME: usize = 8;
+/// The first byte of a record is at most this.
+const KIND_MAX: u8 = 6;
 
 /// Where a journal begins.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -156,24 +158,44 @@ impl Record {
     }
 }
 
-/// All records up to the first one that is not whole.
-pub(crate) fn read(mut bytes: Bytes) -> Vec<Record> {
-    let mut records = Vec::new();
-    while bytes.len() >= FRAME {
-        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let (length, checksum) = (word(0) as usize, word(4));
-        if length == 0 || bytes.len() - FRAME < length {
-            break;
-        }
-        let body = bytes.slice(FRAME..FRAME + length);
-        if crc32fast::hash(&body) != checksum {
-            break;
-        }
-        let Ok(record) = Record::take(body) else { break };
+/// What is read of a journal.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// All records up to the first one that is not whole.
+    pub(crate) records: Vec<Record>,
+    /// Whole records behind that one. A process that ended within a write leaves none.
+    pub(crate) behind: Vec<Record>,
+}
+
+pub(crate) fn read(mut bytes: Bytes) -> Found {
+    let (mut records, mut behind) = (Vec::new(), Vec::new());
+    while let Some((record, length)) = first(&bytes) {
         records.push(record);
-        bytes = bytes.slice(FRAME + length..);
+        bytes = bytes.slice(length..);
     }
-    records
+    while bytes.len() > FRAME {
+        match first(&bytes) {
+            Some((record, length)) => {
+                behind.push(record);
+                bytes = bytes.slice(length..);
+            }
+            None => bytes = bytes.slice(1..),
+        }
+    }
+    Found { records, behind }
+}
+
+/// The record with which these bytes begin, and how many they are.
+fn first(bytes: &Bytes) -> Option<(Record, usize)> {
+    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let (length, checksum) = (word(0)? as usize, word(4)?);
+    if length == 0 || bytes.len() - FRAME < length || bytes[FRAME] > KIND_MAX {
+        return None;
+    }
+    let body = bytes.slice(FRAME..FRAME + length);
+    let is_whole = crc32fast::hash(&body) == checksum;
+    let record = Record::take(body).ok().filter(|_| is_whole)?;
+    Some((record, FRAME + length))
 }
 
 pub(crate) fn kind_number(kind: EntryType) -> u8 {
@@ -285,20 +307,33 @@ mod tests {
         }
         for length in 0..=bytes.len() {
             let whole = ends.iter().filter(|end| **end <= length).count();
-            assert_eq!(read(Bytes::copy_from_slice(&bytes[..length])), records[..whole], "{length} bytes");
+            let found = read(Bytes::copy_from_slice(&bytes[..length]));
+            assert_eq!(
+                (&found.records[..], &found.behind[..]),
+                (&records[..whole], &[][..]),
+                "{length} bytes"
+            );
         }
     }
 
     #[test]
-    fn a_record_of_which_a_bit_was_flipped_ends_the_journal() {
+    fn a_record_of_which_a_bit_was_flipped_is_told_from_a_torn_end() {
         let records = records();
-        let mut bytes = Vec::new();
-        records.iter().for_each(|record| record.put(&mut bytes));
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for record in &records {
+            record.put(&mut bytes);
+            ends.push(bytes.len());
+        }
         for at in 0..bytes.len() {
             let mut other = bytes.clone();
             other[at] ^= 1;
             let found = read(Bytes::from(other));
-            assert!(found.len() < records.len() && found[..] == records[..found.len()], "byte {at}");
+            let before = ends.iter().filter(|end| **end <= at).count();
+            assert_eq!(
+                (&found.records[..], &found.behind[..]),
+                (&records[..before], &records[before + 1..]),
+                "{at}"
+            );
         }
     }
 }

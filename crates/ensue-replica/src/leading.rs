@@ -81,6 +81,16 @@ impl Leading {
         self.has_partition
     }
 
+    /// Whether what was committed may be lost, and no new epoch says so yet.
+    pub(crate) fn needs_epoch(&self) -> bool {
+        self.needs_epoch
+    }
+
+    /// No epoch is needed after all, unless it is proposed already.
+    pub(crate) fn spare_epoch(&mut self) {
+        self.needs_epoch &= self.awaits_epoch.is_some();
+    }
+
     /// An entry of this term is carried out: the first one is behind all of earlier leaders.
     pub(crate) fn note_applied(&mut self, term: u64) {
         self.is_current |= term == self.term;

@@ -4,9 +4,14 @@
 //! carried out when it is committed, everything else when it is written. Only the leader has the partition, and only
 //! from when everything of earlier leaders is carried out.
 
+mod copying;
+mod election;
 mod role;
+mod verifying;
 
-use crate::codec::{Fields, Malformed};
+use self::election::Votes;
+use self::verifying::Verifying;
+use crate::codec::Malformed;
 use crate::config::{Config, mix, node_of};
 use crate::contents::Contents;
 use crate::disk::{Purpose, hide};
@@ -25,8 +30,7 @@ use crate::starting::{FIRST_JOURNAL, Restart, opening, with_entries};
 use crate::transfer::{Fetching, Step};
 use crate::trust::Trust;
 use crate::writer::Writer;
-use bytes::Bytes;
-use ensue_store::disk::{DiskDone, DiskOp, FileName};
+use ensue_store::disk::{DiskDone, DiskOp, FileName, failure_words};
 use ensue_types::Rule;
 use protobuf::Message as _;
 use raft::eraftpb::{self, ConfChangeV2, Entry, EntryType, HardState, MessageType};
@@ -53,7 +57,13 @@ pub(crate) struct Member {
     executed: u64,
     leading: Option<Leading>,
     trust: Trust,
+    votes: Votes,
     fetching: Option<Fetching>,
+    /// A file of which another node has other bytes on its disk than it is to have, as this one found last.
+    found_spoiled: Option<(u16, FileName)>,
+    /// Why the disk of this node does not hold what it is to hold, if it is known not to.
+    damage: Option<String>,
+    verifying: Verifying,
     /// The step that makes another replica's directory durable as this one's, which ends with this entry.
     taking_over: Option<(u64, u64)>,
     serving: Serving,
@@ -108,8 +118,7 @@ impl Member {
     fn new(config: &Config, restart: Restart, writer: Writer) -> Result<Member, End> {
         let (id, executed) = (restart.base.id, restart.hard.commit);
         // The first life of a member has promised nothing to anybody.
-        let promised =
-            if restart.life == 1 || !config.lease { 0 } else { config.tuning.election_ticks as u32 };
+        let promised = if restart.life == 1 { 0 } else { promised(config) };
         let trust = Trust::new(mix(config.seed) | 1, restart.life, restart.whole, promised);
         let raw = engine(config, id, restart.held())?;
         let mut member = Member {
@@ -122,7 +131,11 @@ impl Member {
             executed,
             leading: None,
             trust,
+            votes: Votes::default(),
             fetching: None,
+            found_spoiled: None,
+            damage: None,
+            verifying: Verifying::default(),
             taking_over: None,
             serving: Serving::default(),
             ticks: 0,
@@ -148,7 +161,8 @@ impl Member {
         self.ticks += 1;
         self.trust.on_tick();
         // The engine expects no election before it knows that it has the directory.
-        let may_stand = self.trust.may_vote_for(self.last()) && self.taking_over.is_none();
+        let has_all = self.taking_over.is_none() && !self.writer.begins_anew();
+        let may_stand = self.trust.may_vote_for(self.last()) && has_all;
         if may_stand || self.leading.is_some() {
             self.raw.tick();
         }
@@ -167,6 +181,7 @@ impl Member {
             if let Some(leading) = &mut self.leading {
                 members::look(config, &mut self.raw, leading, out, &self.trust, due);
             }
+            self.leave_if_damaged()?;
         }
         if let Some(leading) = &mut self.leading {
             leading.on_tick(&self.raw);
@@ -191,14 +206,17 @@ impl Member {
                 self.on_engine(config, out, node, *message)?;
             }
             ReplicaMessage::Resume { life, index } => {
-                self.trust.on_resume(life, index);
+                let leader = self.raw.raft.leader_id;
+                if leader != raft::INVALID_ID && node_of(leader) == node {
+                    self.trust.on_resume(life, index);
+                }
             }
             ReplicaMessage::Admit { .. } | ReplicaMessage::Invite | ReplicaMessage::Dismiss { .. } => {}
             // Had it taken part under a later leader, who knows this name, it would have that leader's term.
             ReplicaMessage::Stranger { id, term } => {
                 let is_news = id == self.id && term >= self.raw.raft.term && self.leading.is_none();
                 if is_news && !self.closing {
-                    return Err(End::GivenUp);
+                    return Err(End::GivenUp("the group has no member by its name".into()));
                 }
             }
             ReplicaMessage::Fetch { index, file, offset, length } => {
@@ -209,6 +227,7 @@ impl Member {
             ReplicaMessage::Chunk { index, file, offset, bytes } => {
                 self.on_chunk(config, out, (node, index), (file, offset), &bytes)?;
             }
+            ReplicaMessage::Spoiled { file } => self.verify(config, out, [file].into()),
             ReplicaMessage::Gone { index } => {
                 if self.fetching.as_ref().is_some_and(|fetching| fetching.is_of(node, index)) {
                     self.abandon_fetching(out)?;
@@ -227,7 +246,13 @@ impl Member {
     ) -> Result<(), End> {
         match (purpose, done) {
             (Purpose::Step(number), _) if self.writer.on_done(number) => self.on_durable(out),
-            (Purpose::Partition, done) if self.has_partition() => out.push(Output::Done(hide(done))),
+            (Purpose::Partition, done) if self.has_partition() => {
+                if let DiskDone::Failed { op, file, reason, .. } = &done {
+                    self.note_damage(out, failure_words(op, *file, reason));
+                }
+                out.push(Output::Done(hide(done)));
+            }
+            (Purpose::Verifying, done) => self.on_verified(config, out, &done),
             (Purpose::Fetch { node, index, file, offset }, DiskDone::Read { bytes, .. }) => {
                 out.send(node, &ReplicaMessage::Chunk { index, file, offset, bytes });
             }
@@ -344,7 +369,8 @@ impl Member {
                 progress.pending_snapshot = 0;
             }
         }
-        if hello.suspended {
+        // Before its epoch is committed, a leader does not know that it has everything.
+        if hello.suspended && !leading.needs_epoch() {
             let index = last_index;
             self.raw.read_index(Question::Resume { node, life: hello.life, index }.encode());
         }
@@ -371,11 +397,18 @@ impl Member {
                     return Ok(());
                 }
                 if !self.trust.is_whole() {
-                    // The candidate may have started anew since it was told. It must know whose vote it gets.
+                    // The candidate may have started anew since it was told.
                     out.send(node, &ReplicaMessage::Hello(self.hello(config, node)));
                 }
             }
-            MessageType::MsgTimeoutNow if !self.trust.is_whole() => return Ok(()),
+            MessageType::MsgRequestVoteResponse
+                if election::is_whole_vote(&message) && self.trust.is_known_whole(node) =>
+            {
+                self.votes.note(message.term, message.from);
+            }
+            MessageType::MsgTimeoutNow if !self.trust.is_whole() || self.writer.begins_anew() => {
+                return Ok(());
+            }
             MessageType::MsgAppend | MessageType::MsgSnapshot if message.term < self.raw.raft.term => {}
             MessageType::MsgAppend if self.fetching.is_some() => {
                 // The leader is another one, or has changed its mind: what was fetched is not part of any log yet.
@@ -404,6 +437,7 @@ impl Member {
         }
         if self.raw.raft.term != term {
             draw_timeout(config, &mut self.raw);
+            self.trust.forget_resumption();
         }
         Ok(())
     }
@@ -465,35 +499,17 @@ impl Member {
     }
 
     fn send(&mut self, out: &mut Outputs, messages: Vec<eraftpb::Message>) {
-        for message in messages {
+        for mut message in messages {
             if !is_exchanged(&message) {
                 continue;
             }
+            election::mark_vote(&mut message, &self.trust);
             let node = node_of(message.to);
             if message.get_msg_type() == MessageType::MsgSnapshot {
                 let index = message.get_snapshot().get_metadata().index;
                 self.serving.begin(node, message.to, index, &self.raw.store().contents);
             }
             out.send(node, &ReplicaMessage::Raft(Box::new(message)));
-        }
-    }
-
-    /// Whether this replica leads may have changed.
-    fn note_role(&mut self, out: &mut Outputs) {
-        let (is_leader, term) = (self.raw.raft.state == StateRole::Leader, self.raw.raft.term);
-        if let Some(leading) = self.leading.take_if(|leading| !is_leader || leading.term() != term) {
-            if leading.has_partition() {
-                out.push(Output::Follow);
-            }
-        }
-        if is_leader && self.leading.is_none() {
-            let quorum = self.raw.raft.prs().conf().voters().ids().len() / 2 + 1;
-            let voters = self.raw.raft.prs().conf().voters().ids();
-            let whole = voters.iter().filter(|id| {
-                if *id == self.id { self.trust.was_whole() } else { self.trust.is_known_whole(node_of(*id)) }
-            });
-            let needs_epoch = whole.count() < quorum;
-            self.leading = Some(Leading::new(term, needs_epoch));
         }
     }
 
@@ -666,125 +682,19 @@ impl Member {
         Ok(())
     }
 
-    // The directory of another replica.
-
-    fn begin_fetching(
-        &mut self,
-        config: &Config,
-        out: &mut Outputs,
-        node: u16,
-        message: eraftpb::Message,
-    ) -> Result<(), End> {
-        let index = message.get_snapshot().get_metadata().index;
-        if self.fetching.as_ref().is_some_and(|fetching| fetching.is_of(node, index)) {
-            return Ok(());
-        }
-        self.abandon_fetching(out)?;
-        let mut fields = Fields(message.get_snapshot().data.clone());
-        let target = Contents::take(&mut fields).map_err(unreadable)?;
-        let mut fetching = Fetching::new(node, index, message, target, self.writer.contents());
-        let step = fetching.go_on(config, out);
-        self.fetching = Some(fetching);
-        self.after_fetching(config, out, step)
-    }
-
-    fn on_chunk(
-        &mut self,
-        config: &Config,
-        out: &mut Outputs,
-        (node, index): (u16, u64),
-        (file, offset): (FileName, u64),
-        bytes: &Bytes,
-    ) -> Result<(), End> {
-        let Some(fetching) = self.fetching.as_mut().filter(|fetching| fetching.is_of(node, index)) else {
-            return Ok(());
-        };
-        let step = fetching.on_chunk(config, out, &mut self.writer, file, offset, bytes);
-        self.after_fetching(config, out, step)
-    }
-
-    fn after_fetching(&mut self, config: &Config, out: &mut Outputs, step: Step) -> Result<(), End> {
-        match step {
-            Step::GoesOn => Ok(()),
-            Step::Failed => self.abandon_fetching(out),
-            Step::Differs => self.give_up_tail(config, out),
-            Step::Done => {
-                let Some(fetching) = &mut self.fetching else { return Ok(()) };
-                let Some(message) = fetching.take_message() else { return Ok(()) };
-                self.step(config, message)?;
-                self.go_on(config, out)?;
-                // The engine had no use for it after all.
-                self.abandon_fetching(out)
-            }
-        }
-    }
-
-    /// The leader has other bytes where this replica has entries that nobody has committed: they never will be. The
-    /// engine begins again without them. If there are none, the directory is not one of this group.
-    fn give_up_tail(&mut self, config: &Config, out: &mut Outputs) -> Result<(), End> {
-        let (committed, last) = (self.raw.raft.raft_log.committed, self.raw.store().last());
-        if last <= committed || self.raw.store().applied.0 < committed {
-            return Err(End::GivenUp);
-        }
-        self.fetching = None;
-        let mut held = Held::new(HardState::new(), &Base::default());
-        std::mem::swap(&mut held, self.raw.mut_store());
-        held.cut(committed);
-        held.hard = self.raw.raft.hard_state();
-        let contents = held.contents.clone();
-        self.raw = engine(config, self.id, held)?;
-        self.after.clear();
-        self.steps_before = self.last_step;
-        self.writer.cut(out, contents);
-        self.trust.begin_life();
-        self.begin_journal(config, out)?;
-        self.greet(config, out);
-        Ok(())
-    }
-
-    /// What was fetched is no part of the log.
-    fn abandon_fetching(&mut self, out: &mut Outputs) -> Result<(), End> {
-        if self.fetching.take().is_some() {
-            let held = self.raw.store();
-            let contents = held.contents_at(held.last(), self.executed).map_err(unreadable)?;
-            self.writer.cut(out, contents);
-        }
-        Ok(())
-    }
-
-    /// The engine takes another replica's directory, which has been fetched, for its own.
-    fn take_over(
-        &mut self,
-        config: &Config,
-        out: &mut Outputs,
-        number: u64,
-        metadata: eraftpb::SnapshotMetadata,
-        data: Bytes,
-    ) -> Result<(), End> {
-        self.fetching = None;
-        self.taking_over = Some((number, metadata.index));
-        let contents = Contents::take(&mut Fields(data)).map_err(unreadable)?;
-        let (index, term, members) = (metadata.index, metadata.term, metadata.get_conf_state().clone());
-        let mut hard = self.raw.raft.hard_state();
-        hard.commit = hard.commit.max(index);
-        let base = Base { id: self.id, index, term, members: members.clone(), contents: contents.clone() };
-        let records = opening(config, base, (self.trust.life(), self.trust.is_whole()), hard.clone());
-        self.writer.take_over(out, records, &contents, number);
-        self.executed = index;
-        let held = self.raw.mut_store();
-        held.hard = hard;
-        held.restart(index, term, members, contents);
-        Ok(())
-    }
-
     /// A replica whose power failed has what a leader has confirmed: it counts again.
     fn trust_again(&mut self, config: &Config, out: &mut Outputs) {
-        let leads = self.leading.as_ref().is_some_and(|leading| leading.is_current());
+        let leads = self.has_partition();
         if self.trust.resumes(self.raw.store().applied.0, leads) {
             self.writer.write(out, vec![Record::Whole], true, Purpose::Nothing);
             self.greet(config, out);
         }
     }
+}
+
+/// For how many ticks a leader that was just heard may rest on it that nobody else is elected.
+fn promised(config: &Config) -> u32 {
+    if config.lease { config.tuning.election_ticks as u32 } else { 0 }
 }
 
 fn unreadable(_: Malformed) -> End {

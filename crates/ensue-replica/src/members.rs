@@ -125,6 +125,14 @@ fn may_lead(raw: &RawNode<Held>, trust: &Trust, id: u64) -> bool {
     id != raw.raft.id && is_complete(raw, id, 1) && trust.is_known_whole(node_of(id))
 }
 
+/// Whether another member with a vote can take the lead at once.
+pub(crate) fn another_may_lead(raw: &RawNode<Held>, trust: &Trust) -> bool {
+    let voters = raw.raft.prs().conf().voters().ids();
+    voters
+        .iter()
+        .any(|id| may_lead(raw, trust, id) && raw.raft.prs().get(id).is_some_and(|one| one.recent_active))
+}
+
 /// The member that has most takes the lead; of those that are whole, if one of them can at once.
 pub(crate) fn hand_over(raw: &mut RawNode<Held>, leading: &mut Leading, trust: &Trust) {
     let prs = raw.raft.prs();

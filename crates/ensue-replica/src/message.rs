@@ -77,6 +77,10 @@ pub(crate) enum ReplicaMessage {
     Dismiss {
         nonce: u64,
     },
+    /// What the receiver's disk has in this file is not what the group has written.
+    Spoiled {
+        file: FileName,
+    },
 }
 
 impl ReplicaMessage {
@@ -139,6 +143,10 @@ impl ReplicaMessage {
                 out.put_u8(9);
                 out.put_u64_le(*nonce);
             }
+            ReplicaMessage::Spoiled { file } => {
+                out.put_u8(10);
+                put_file(&mut out, *file);
+            }
         }
         Bytes::from(out)
     }
@@ -177,6 +185,7 @@ impl ReplicaMessage {
             7 => ReplicaMessage::Stranger { id: fields.u64()?, term: fields.u64()? },
             8 => ReplicaMessage::Invite,
             9 => ReplicaMessage::Dismiss { nonce: fields.u64()? },
+            10 => ReplicaMessage::Spoiled { file: fields.file()? },
             _ => return Err(Malformed),
         };
         fields.end()?;
@@ -318,6 +327,7 @@ mod tests {
             ReplicaMessage::Stranger { id: 65_537, term: 4 },
             ReplicaMessage::Invite,
             ReplicaMessage::Dismiss { nonce: 4 },
+            ReplicaMessage::Spoiled { file },
         ]
     }
 

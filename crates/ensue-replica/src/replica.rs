@@ -27,6 +27,8 @@ pub enum Output {
     Follow,
     /// When the question of this number was asked, and all before, nobody else had led.
     Confirmed(u64),
+    /// Something that an operator is to know.
+    Troubled(String),
     /// Nothing more comes of this replica before its next start.
     Stopped(String),
     /// The group has no replica on this node, whose directory is empty: this one is to be dropped.
@@ -37,7 +39,7 @@ pub enum Output {
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
     pub(crate) disk: Disk,
-    queue: VecDeque<Output>,
+    pub(crate) queue: VecDeque<Output>,
 }
 
 impl Outputs {
@@ -50,7 +52,7 @@ impl Outputs {
         self.push(Output::Send { node, message: message.encode() });
     }
 
-    fn gather(&mut self) {
+    pub(crate) fn gather(&mut self) {
         self.queue.extend(self.disk.emitted.drain(..).map(Output::Disk));
     }
 }
@@ -100,8 +102,8 @@ pub(crate) enum End {
     #[error("this node is shutting down")]
     Closed,
     /// What it has is of no use: it begins anew with an empty directory.
-    #[error("the directory of this replica is given up")]
-    GivenUp,
+    #[error("the directory of this replica is given up: {0}")]
+    GivenUp(String),
     /// The group has none on this node.
     #[error("the partition is not replicated on this node")]
     Dismissed,
@@ -166,8 +168,9 @@ impl Replica {
         if is_old || matches!(stage, Stage::Stopped) {
             return;
         }
-        // What the partition reads is its own business; all else is what this replica promises others to have.
-        if let (DiskDone::Failed { op, file, reason, .. }, false) = (&done, purpose == Purpose::Partition) {
+        // What is read may be had elsewhere; all else is what this replica promises others to have.
+        let only_reads = matches!(purpose, Purpose::Partition | Purpose::Verifying);
+        if let (DiskDone::Failed { op, file, reason, .. }, false) = (&done, only_reads) {
             let words = failure_words(op, *file, reason);
             return self.go_on(Err(End::Failed(words)));
         }
@@ -227,6 +230,14 @@ impl Replica {
         }
     }
 
+    /// The partition, which lives here, has stopped by itself: if that comes of this node's disk, another one is to
+    /// have it.
+    pub fn on_partition_stopped(&mut self) {
+        if let Stage::Member(member) = &mut self.stage {
+            member.verify_all(&self.config, &mut self.out);
+        }
+    }
+
     /// A replica is to move, for as long as that is said again; it is over when the report says so.
     pub fn on_wish(&mut self, wish: Move) -> Result<(), Refusal> {
         match &mut self.stage {
@@ -283,7 +294,8 @@ impl Replica {
             }
         }
         match end {
-            End::GivenUp => {
+            End::GivenUp(_) => {
+                self.out.push(Output::Troubled(end.to_string()));
                 self.config.seed = mix(self.config.seed);
                 self.out.disk.emit(DiskOp::List, Purpose::Starting);
                 self.stage = Stage::Starting(Starting::emptying());

@@ -1,11 +1,12 @@
 //! The start of a replica: its journal is read, and its files are brought to what the journal says.
 
+use crate::beginning::FIRST;
 use crate::codec::Malformed;
 use crate::config::Config;
 use crate::contents::Contents;
 use crate::disk::Purpose;
 use crate::held::{Held, operation_of};
-use crate::journal::{self, Base, Body, JOURNAL_BYTES_MAX, Record};
+use crate::journal::{self, Base, Body, Found, JOURNAL_BYTES_MAX, Record};
 use crate::operation::Operation;
 use crate::replica::{End, Outputs};
 use crate::writer::record_of;
@@ -17,8 +18,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// The number of the journal with which a member begins.
 pub(crate) const FIRST_JOURNAL: u64 = 1;
-/// A directory with this file is given up.
-const GIVEN_UP: FileName = FileName::Journal(u64::MAX);
+/// A directory with this file is given up, or not complete.
+pub(crate) const GIVEN_UP: FileName = FileName::Journal(u64::MAX);
 
 /// What a member goes on with.
 #[derive(Debug)]
@@ -182,9 +183,9 @@ impl Starting {
         out: &mut Outputs,
         bytes: Bytes,
     ) -> Result<Option<Started>, End> {
-        let records = journal::read(bytes);
+        let found = journal::read(bytes);
         let Some((number, _)) = self.journals.pop_front() else { return Ok(None) };
-        let Some(checking) = Checking::new(config, records, number) else {
+        let Some(checking) = Checking::new(config, found, number)? else {
             // It was begun and is not durable: the one before goes on.
             return self.read_newest(out);
         };
@@ -286,9 +287,14 @@ struct Checking {
 
 impl Checking {
     /// Nothing if the journal does not begin with a base.
-    fn new(config: &Config, records: Vec<Record>, journal: u64) -> Option<Checking> {
-        let mut records = records.into_iter();
-        let Some(Record::Base(base)) = records.next() else { return None };
+    fn new(config: &Config, found: Found, journal: u64) -> Result<Option<Checking>, End> {
+        let behind = found.behind;
+        let damage =
+            || End::Failed(format!("journal {journal} is damaged: whole records follow one that is not"));
+        let mut records = found.records.into_iter();
+        let Some(Record::Base(base)) = records.next() else {
+            return if is_damage(config, &behind, true, 0) { Err(damage()) } else { Ok(None) };
+        };
         let mut hard = HardState::new();
         (hard.term, hard.commit) = (base.term, base.index);
         let (mut entries, mut members) = (Vec::<Known>::new(), Vec::new());
@@ -296,7 +302,7 @@ impl Checking {
         for record in records {
             clean = matches!(record, Record::Clean);
             match record {
-                Record::Base(_) => return None,
+                Record::Base(_) => return Ok(None),
                 Record::Entry { index, term, kind, body } => {
                     entries.retain(|known| known.index < index);
                     members.retain(|(at, _)| *at < index);
@@ -312,10 +318,14 @@ impl Checking {
             }
         }
         let rebooted = boot != config.boot_id;
+        let last = entries.last().map_or(base.index, |known| known.index);
+        if is_damage(config, &behind, rebooted, last) {
+            return Err(damage());
+        }
         let is_safe = config.always || clean || !rebooted;
         whole &= is_safe || !Rule::ReplicasWithoutPowerAreSuspended.holds();
         let base = *base;
-        Some(Checking { base, hard, entries, members, life, whole, rebooted, journal, next: 0 })
+        Ok(Some(Checking { base, hard, entries, members, life, whole, rebooted, journal, next: 0 }))
     }
 
     fn last(&self) -> u64 {
@@ -406,6 +416,17 @@ impl Checking {
         let Checking { base, hard, life, whole, journal, .. } = self;
         Ok(Restart { base, hard, entries, life, whole, journal })
     }
+}
+
+/// Whether records behind one that is not whole, after this entry, show that it was: in the same boot always, after a
+/// power failure, which writes in any order, if they say that a later entry was durable.
+fn is_damage(config: &Config, behind: &[Record], rebooted: bool, last: u64) -> bool {
+    let same_boot =
+        |record: &Record| matches!(record, Record::Start { boot_id, .. } if *boot_id == config.boot_id);
+    let later = |record: &Record| matches!(record, Record::Hard(hard) if hard.commit > last.max(FIRST));
+    !rebooted && !behind.is_empty()
+        || behind.iter().any(same_boot)
+        || config.always && behind.iter().any(later)
 }
 
 fn whole_operation(known: &Known) -> Option<Operation> {

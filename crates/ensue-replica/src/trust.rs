@@ -13,8 +13,6 @@ pub(crate) struct Trust {
     nonce: u64,
     life: u32,
     whole: bool,
-    /// It was, when the present leader was elected.
-    was_whole: bool,
     /// All others were heard: the end of the longest log.
     floor: Option<Last>,
     /// With this entry it is whole.
@@ -27,11 +25,16 @@ pub(crate) struct Trust {
 impl Trust {
     pub(crate) fn new(nonce: u64, life: u32, whole: bool, promised: u32) -> Trust {
         let heard = BTreeMap::new();
-        Trust { nonce, life, whole, was_whole: whole, floor: None, resume_at: None, heard, promised }
+        Trust { nonce, life, whole, floor: None, resume_at: None, heard, promised }
     }
 
     pub(crate) fn on_tick(&mut self) {
         self.promised = self.promised.saturating_sub(1);
+    }
+
+    /// Nobody is elected with its vote for so many ticks.
+    pub(crate) fn promise(&mut self, ticks: u32) {
+        self.promised = self.promised.max(ticks);
     }
 
     pub(crate) fn life(&self) -> u32 {
@@ -45,11 +48,6 @@ impl Trust {
 
     pub(crate) fn is_whole(&self) -> bool {
         self.whole
-    }
-
-    /// Whether it was whole before it was elected.
-    pub(crate) fn was_whole(&self) -> bool {
-        self.was_whole
     }
 
     /// Whether nothing is known against another node: a suspended replica says so before it votes.
@@ -95,13 +93,16 @@ impl Trust {
         }
     }
 
-    /// Whether it has become whole, with everything up to this entry or as the leader.
+    /// Another term begins: what its leader has is not what was confirmed before.
+    pub(crate) fn forget_resumption(&mut self) {
+        self.resume_at = None;
+    }
+
+    /// Whether it has become whole, with everything up to this entry or as the owner.
     pub(crate) fn resumes(&mut self, applied: u64, leads: bool) -> bool {
         let resumes = !self.whole && (leads || self.resume_at.is_some_and(|index| index <= applied));
         if resumes {
-            (self.whole, self.was_whole, self.floor) = (true, !leads, None);
-        } else if self.whole && !leads {
-            self.was_whole = true;
+            (self.whole, self.floor) = (true, None);
         }
         resumes
     }

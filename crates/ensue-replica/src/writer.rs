@@ -6,6 +6,7 @@ use crate::disk::Purpose;
 use crate::journal::{self, Record};
 use crate::operation::Operation;
 use crate::replica::Outputs;
+use crate::starting::GIVEN_UP;
 use bytes::Bytes;
 use ensue_store::disk::{DiskOp, FileName};
 use raft::eraftpb::Entry;
@@ -22,6 +23,10 @@ pub(crate) struct Writer {
     /// The files as they are when everything emitted is carried out.
     now: Contents,
     unsynced: BTreeSet<FileName>,
+    /// A file was deleted to be another replica's: a start before all of that is here has no directory.
+    begins_anew: bool,
+    /// How often bytes were taken away.
+    taken_away: u64,
     /// Steps that are not durable, and how many answers each waits for.
     steps: BTreeMap<u64, u32>,
 }
@@ -30,7 +35,18 @@ impl Writer {
     pub(crate) fn new(journal: u64, now: Contents) -> Writer {
         // A start knows nothing of the syncs before it.
         let unsynced = now.grown.keys().copied().collect();
-        Writer { journal, length: 0, base_length: 0, appended: 0, now, unsynced, steps: BTreeMap::new() }
+        let (begins_anew, steps) = (false, BTreeMap::new());
+        Writer {
+            journal,
+            length: 0,
+            base_length: 0,
+            appended: 0,
+            now,
+            unsynced,
+            begins_anew,
+            taken_away: 0,
+            steps,
+        }
     }
 
     pub(crate) fn contents(&self) -> &Contents {
@@ -110,6 +126,25 @@ impl Writer {
         self.unsynced.insert(file);
     }
 
+    /// A file is deleted, and becomes another replica's. What the journal says is not here any more until then.
+    pub(crate) fn begin_anew(&mut self, out: &mut Outputs, file: FileName) {
+        if !self.begins_anew {
+            self.begins_anew = true;
+            let bytes = Bytes::from_static(b"a file is replaced");
+            out.disk.emit(DiskOp::Replace { file: GIVEN_UP, bytes }, Purpose::Nothing);
+        }
+        self.take_away(out, &Operation::Delete { file });
+    }
+
+    /// Whether files are missing that this replica is to have.
+    pub(crate) fn begins_anew(&self) -> bool {
+        self.begins_anew
+    }
+
+    pub(crate) fn taken_away(&self) -> u64 {
+        self.taken_away
+    }
+
     /// Carries out what takes bytes away.
     pub(crate) fn take_away(&mut self, out: &mut Outputs, operation: &Operation) {
         let op = match operation.clone() {
@@ -121,6 +156,7 @@ impl Writer {
             }
             _ => return,
         };
+        self.taken_away += 1;
         self.now.apply(operation);
         out.disk.emit(op, Purpose::Nothing);
     }
@@ -133,6 +169,7 @@ impl Writer {
 
     /// Files lose what does not belong to these contents.
     pub(crate) fn cut(&mut self, out: &mut Outputs, contents: Contents) {
+        self.taken_away += 1;
         for (&file, grown) in &self.now.grown {
             let wanted = contents.length(file);
             if !contents.grown.contains_key(&file) {
@@ -178,6 +215,10 @@ impl Writer {
         number: u64,
     ) {
         self.switch(out, records, Purpose::Step(number));
+        self.taken_away += 1;
+        if std::mem::take(&mut self.begins_anew) {
+            out.disk.emit(DiskOp::Delete { file: GIVEN_UP }, Purpose::Nothing);
+        }
         for &file in self.now.grown.keys().filter(|file| !contents.grown.contains_key(file)) {
             out.disk.emit(DiskOp::Delete { file }, Purpose::Nothing);
         }

@@ -207,7 +207,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
                 machine,
                 &inboxes[index],
             )?,
-            disk: disk(&directory, name, &inboxes[index])?,
+            disk: disk(&directory, &cluster, name, &inboxes[index])?,
             errands: errands.clone(),
             audit: audit.as_ref().map(|(audit_log, _)| audit_log.clone()),
             memory: machine.memory.filter(|_| index == 0),
@@ -427,11 +427,12 @@ fn peers(
     Ok(Peers::new(others.collect(), stance, Arc::clone(&machine.shaper), socket, &resolve))
 }
 
-fn disk(directory: &Directory, core: CoreName, inbox: &Arc<Inbox>) -> io::Result<Disk> {
+fn disk(directory: &Directory, cluster: &Cluster, core: CoreName, inbox: &Arc<Inbox>) -> io::Result<Disk> {
     let inbox = Arc::clone(inbox);
     let thread = format!("{}-sync{}", core.datacenter, core.core.0);
     let syncer = Syncer::start(thread, move |partition, done| inbox.post(Mail::Synced(partition, done)))?;
-    Ok(Disk::new(directory.path().into(), syncer))
+    let is_replicated = cluster.datacenters[usize::from(core.datacenter.0)].replicas > 1;
+    Ok(Disk::new(directory.path().into(), syncer, is_replicated))
 }
 
 /// What seals tokens, from the file of the secret.

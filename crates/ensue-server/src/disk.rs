@@ -3,7 +3,8 @@
 //! Everything happens on the core's own thread except syncs, which a helper thread does ([`syncer`]). The order of a
 //! partition's operations is kept: while one of its syncs runs, appends, reads and further syncs go on, and whatever
 //! must not become durable before the sync (replace, truncate, delete) waits for it, with all that follows. Every
-//! failure is reported as such and nothing is retried: what a failure means is the store's decision.
+//! failure is reported as such and nothing is retried: what a failure means is the store's decision. But for a
+//! replicated partition a failure is the end until its next start: what was asked for behind it rests on it.
 
 mod keep;
 pub(crate) mod syncer;
@@ -28,6 +29,8 @@ use syncer::{SyncDone, SyncJob, Syncer};
 pub(crate) struct Disk {
     root: PathBuf,
     syncer: Syncer,
+    /// The partitions are replicated: after an operation that failed nothing is carried out.
+    is_replicated: bool,
     partitions: HashMap<PartitionId, Folder, FixedState>,
     done: VecDeque<(PartitionId, DiskDone)>,
 }
@@ -38,6 +41,8 @@ struct Folder {
     path: PathBuf,
     /// Most recently used last.
     open: Vec<OpenFile>,
+    /// Nothing is carried out before the next start lists the files.
+    is_fenced: bool,
     syncs_running: u32,
     /// What waits for the running syncs.
     waiting: VecDeque<DiskOp>,
@@ -53,8 +58,8 @@ struct OpenFile {
 
 impl Disk {
     /// Partitions live in folders of `root`; syncs are done by `syncer`, whose answers come back by [`Disk::synced`].
-    pub(crate) fn new(root: PathBuf, syncer: Syncer) -> Disk {
-        Disk { root, syncer, partitions: HashMap::default(), done: VecDeque::new() }
+    pub(crate) fn new(root: PathBuf, syncer: Syncer, is_replicated: bool) -> Disk {
+        Disk { root, syncer, is_replicated, partitions: HashMap::default(), done: VecDeque::new() }
     }
 
     /// Carries out an operation, or begins to. Answers come from [`Disk::next_done`].
@@ -118,6 +123,7 @@ impl Disk {
         self.partitions.entry(partition).or_insert_with(|| Folder {
             path: root.join(folder_name(partition)),
             open: Vec::new(),
+            is_fenced: false,
             syncs_running: 0,
             waiting: VecDeque::new(),
         })
@@ -125,6 +131,11 @@ impl Disk {
 
     fn carry_out(&mut self, partition: PartitionId, op: DiskOp) {
         let folder = self.folder(partition);
+        folder.is_fenced &= op != DiskOp::List;
+        if folder.is_fenced {
+            let error = io::Error::other("an operation before it failed");
+            return self.finish(partition, "operation", None, Err(error));
+        }
         let (name, file, result) = match op {
             DiskOp::List => ("list", None, folder.list().map(|files| DiskDone::Listed { files })),
             DiskOp::Append { file, bytes } => {
@@ -173,6 +184,10 @@ impl Disk {
         file: Option<FileName>,
         result: io::Result<DiskDone>,
     ) {
+        // The journal of a replica says what stands in the files: it may not go on behind bytes that are missing.
+        let is_replicated = self.is_replicated;
+        self.folder(partition).is_fenced |=
+            is_replicated && result.is_err() && !matches!(op, "list" | "read");
         let done = result.unwrap_or_else(|error| {
             let full = matches!(op, "append" | "overwrite" | "replace" | "rewrite") && is_full(&error);
             DiskDone::Failed { op, file, full, reason: error.to_string() }

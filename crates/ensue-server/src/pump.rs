@@ -462,6 +462,9 @@ impl Pump {
             Trace::ReplicaDismissed { partition } => {
                 log::notice(format_args!("partition {partition} has no replica here any more"));
             }
+            Trace::ReplicaTroubled { partition, words } => {
+                log::warning(format_args!("{core}: the replica of partition {partition}: {words}"));
+            }
             Trace::ReplicaStopped { partition, reason } => {
                 log::warning(format_args!("{core}: the replica of partition {partition} stopped: {reason}"));
             }

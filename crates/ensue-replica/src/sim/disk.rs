@@ -19,6 +19,12 @@ pub(crate) struct Disk {
     files: BTreeMap<FileName, File>,
     /// Lengths that syncs under way make durable.
     syncing: Vec<(FileName, usize)>,
+    /// So many bytes can be written until it is full.
+    room: Option<usize>,
+    /// Something failed: nothing is carried out before the next start.
+    is_fenced: bool,
+    /// The system gives an error when it is read.
+    unreadable: Option<FileName>,
     /// When everything before is carried out, and when the syncs under way end.
     pub(crate) ready_at: u64,
     pub(crate) syncs_end_at: u64,
@@ -46,11 +52,22 @@ impl Disk {
 
     /// Carries an operation out; a sync only begins.
     pub(crate) fn run(&mut self, op: DiskOp) -> Option<DiskDone> {
+        self.is_fenced &= op != DiskOp::List;
+        if self.is_fenced {
+            return Some(failed("operation", None, false));
+        }
         Some(match op {
             DiskOp::List => DiskDone::Listed {
                 files: self.files.iter().map(|(name, file)| (*name, file.bytes.len() as u64)).collect(),
             },
+            DiskOp::Append { file, bytes } if self.room.is_some_and(|room| room < bytes.len()) => {
+                let written = bytes.slice(..self.room.replace(0).unwrap_or(0));
+                self.files.entry(file).or_default().bytes.extend_from_slice(&written);
+                self.is_fenced = true;
+                failed("append", Some(file), true)
+            }
             DiskOp::Append { file, bytes } => {
+                self.room = self.room.map(|room| room - bytes.len());
                 self.files.entry(file).or_default().bytes.extend_from_slice(&bytes);
                 DiskDone::Appended { file }
             }
@@ -66,6 +83,7 @@ impl Disk {
             }
             DiskOp::Rewrite { file } => DiskDone::Rewritten { file },
             DiskOp::Overwrite { .. } => return None,
+            DiskOp::Read { file, .. } if self.unreadable == Some(file) => failed("read", Some(file), false),
             DiskOp::Read { file, offset, length } => {
                 let bytes = self.files.get(&file).map_or(&[][..], |file| &file.bytes);
                 let start = bytes.len().min(offset as usize);
@@ -119,9 +137,41 @@ impl Disk {
         self.files.values_mut().for_each(|file| (file.synced, file.named) = (file.bytes.len(), true));
     }
 
-    /// The directory is lost.
+    /// A bit of a file rots.
+    #[cfg(test)]
+    pub(crate) fn rot(&mut self, name: FileName, at: usize) {
+        let byte = self.files.get_mut(&name).and_then(|file| file.bytes.get_mut(at));
+        *byte.expect("a byte to rot") ^= 1;
+    }
+
+    /// A bit rots in the middle of the newest journal.
+    #[cfg(test)]
+    pub(crate) fn rot_journal(&mut self) {
+        let mut journals = self.files.iter().filter(|(name, _)| matches!(name, FileName::Journal(_)));
+        let (name, at) =
+            journals.next_back().map(|(name, file)| (*name, file.bytes.len() / 2)).expect("a journal");
+        self.rot(name, at);
+    }
+
+    /// There is room for so many bytes, or for all.
+    pub(crate) fn make_room(&mut self, room: Option<usize>) {
+        self.room = room;
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.room.is_some()
+    }
+
+    /// A file cannot be read any more.
+    #[cfg(test)]
+    pub(crate) fn spoil(&mut self, name: FileName) {
+        self.unreadable = Some(name);
+    }
+
+    /// The directory is lost, and what was bad is replaced.
     pub(crate) fn empty(&mut self) {
         self.files.clear();
+        self.unreadable = None;
     }
 
     /// The files of the partition, as they are read.
@@ -129,4 +179,8 @@ impl Disk {
         let own = self.files.iter().filter(|(name, _)| !matches!(name, FileName::Journal(_)));
         own.map(|(name, file)| (*name, file.bytes.clone())).collect()
     }
+}
+
+fn failed(op: &'static str, file: Option<FileName>, full: bool) -> DiskDone {
+    DiskDone::Failed { op, file, full, reason: "it is bad".to_owned() }
 }

@@ -97,7 +97,7 @@ impl Partition {
                 names.pop_front();
                 let Some(next) = names.front().copied() else {
                     self.begin(acknowledged)?;
-                    return Ok(Vec::new());
+                    return Ok(self.cut_last_segment(acknowledged));
                 };
                 Ok(vec![self.read(next)])
             }
@@ -184,6 +184,25 @@ impl Partition {
             return Err(format!("{last} records were acknowledged, and {} are found", self.records.len()));
         }
         Ok(())
+    }
+
+    /// Every other owner gives up records at the end of the last segment that nobody was told of, and appends there.
+    fn cut_last_segment(&mut self, acknowledged: &Acknowledged) -> Vec<DiskOp> {
+        let newest = self.files.keys().rfind(|file| matches!(file, FileName::Segment(_)));
+        let Some(&file @ FileName::Segment(segment)) = newest.filter(|_| self.term % 2 == 0) else {
+            return Vec::new();
+        };
+        let length = self.files.get(&file).copied().unwrap_or(0);
+        let there = length as usize / RECORD;
+        let loose = self.records.len().saturating_sub(acknowledged.records.len()).min(there);
+        if segment < self.first_segment || loose == 0 && self.term % 4 == 0 {
+            return Vec::new();
+        }
+        self.records.truncate(self.records.len() - loose);
+        self.written = self.records.len();
+        let length = length - (loose * RECORD) as u64;
+        (self.segment, self.segment_bytes) = (segment, length);
+        vec![DiskOp::Truncate { file, length }]
     }
 
     fn acknowledge(&mut self, count: usize, acknowledged: &mut Acknowledged) -> Result<(), String> {

@@ -11,6 +11,9 @@ use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+#[cfg(test)]
+mod scripted;
+
 /// Which faults a seed draws.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
@@ -41,6 +44,8 @@ pub struct Report {
     pub power_failures: u64,
     pub directories_lost: u64,
     pub moves: u64,
+    /// Replicas that began anew with empty directories.
+    pub given_up: u64,
 }
 
 /// How long the replicas have for a leader, and for equal directories, when everything is healed.
@@ -134,40 +139,58 @@ struct World {
     report: Report,
     healed: bool,
     resting: bool,
+    /// What the replicas say to operators.
+    troubles: Vec<(u16, String)>,
+    /// There is an operator who heals what stopped.
+    attended: bool,
     wish: Option<Move>,
 }
 
 /// Runs the world of a plan; the error says what went wrong.
 pub fn run(plan: Plan) -> Result<Report, String> {
-    let node =
-        || Node { replica: None, partition: None, disk: Disk::default(), life: 0, boot: 1, is_up: false };
-    let nodes = (0..plan.replicas + plan.spares).map(|_| node()).collect();
-    let mut world = World {
-        plan,
-        now: 0,
-        ordinal: 0,
-        queue: BinaryHeap::new(),
-        nodes,
-        links: BTreeMap::new(),
-        last_arrival: BTreeMap::new(),
-        random: Random::new(plan.seed, 1),
-        acknowledged: Acknowledged::default(),
-        report: Report::default(),
-        healed: false,
-        resting: false,
-        wish: None,
-    };
+    let mut world = World::new(plan);
     world.run().map_err(|words| format!("seed {}, at {} us: {words}", plan.seed, world.now))
 }
 
 impl World {
+    fn new(plan: Plan) -> World {
+        let node =
+            || Node { replica: None, partition: None, disk: Disk::default(), life: 0, boot: 1, is_up: false };
+        World {
+            plan,
+            now: 0,
+            ordinal: 0,
+            queue: BinaryHeap::new(),
+            nodes: (0..plan.replicas + plan.spares).map(|_| node()).collect(),
+            links: BTreeMap::new(),
+            last_arrival: BTreeMap::new(),
+            random: Random::new(plan.seed, 1),
+            acknowledged: Acknowledged::default(),
+            report: Report::default(),
+            healed: false,
+            resting: false,
+            troubles: Vec::new(),
+            attended: false,
+            wish: None,
+        }
+    }
+
     fn run(&mut self) -> Result<Report, String> {
-        (0..self.count()).for_each(|node| self.push(1 + u64::from(node) * 300, Event::Start { node }));
+        self.begin();
         self.push(1_000_000, Event::Fault);
         if self.plan.spares > 0 {
             self.push(1_500_000, Event::Wish);
         }
         self.run_until(self.plan.lasts_us)?;
+        self.finish()
+    }
+
+    fn begin(&mut self) {
+        (0..self.count()).for_each(|node| self.push(1 + u64::from(node) * 300, Event::Start { node }));
+    }
+
+    /// Nothing goes wrong any more, and everything must come to rest.
+    fn finish(&mut self) -> Result<Report, String> {
         self.heal();
         let before = self.acknowledged.records.len();
         self.run_until(self.now + HEALED_US)?;
@@ -303,7 +326,7 @@ impl World {
         let tuning = Tuning {
             journal_bytes: 3_000,
             appended_bytes: 8_000,
-            held_bytes: 600,
+            held_bytes: 2_600,
             chunk_bytes: 200,
             message_bytes: 500,
             ..Tuning::default()
@@ -432,26 +455,50 @@ impl World {
                         partition.on_confirmed(number, acknowledged).map_err(|words| on(node, &words))?;
                     }
                 }
-                Output::Stopped(words) => {
-                    self.node(node).partition = None;
-                    if words != "this node is shutting down" {
-                        return Err(on(node, &words));
-                    }
-                    let now = self.now;
-                    let place = self.node(node);
-                    (place.replica, place.is_up) = (None, false);
-                    place.disk.kill(now);
-                    let again = self.random.between(10_000, 400_000);
-                    self.push(now + again, Event::Start { node });
+                Output::Troubled(words) => {
+                    self.report.given_up += u64::from(words.contains("is given up"));
+                    self.troubles.push((node, words));
                 }
+                Output::Stopped(words) => self.on_stopped(node, words)?,
             }
         }
+        Ok(())
+    }
+
+    fn on_stopped(&mut self, node: u16, words: String) -> Result<(), String> {
+        self.node(node).partition = None;
+        if self.attended {
+            // The operator makes room, or empties the directory, and starts the node again.
+            self.troubles.push((node, words));
+            self.crash(node, 3_000_000);
+            let disk = &mut self.node(node).disk;
+            if disk.is_full() {
+                disk.make_room(None)
+            } else {
+                disk.empty()
+            }
+            return Ok(());
+        }
+        if words != "this node is shutting down" {
+            return Err(on(node, &words));
+        }
+        let now = self.now;
+        let place = self.node(node);
+        (place.replica, place.is_up) = (None, false);
+        place.disk.kill(now);
+        let again = self.random.between(10_000, 400_000);
+        self.push(now + again, Event::Start { node });
         Ok(())
     }
 
     fn on_done(&mut self, node: u16, done: DiskDone) -> Result<(), String> {
         let acknowledged = &mut self.acknowledged;
         let Some(partition) = &mut self.nodes[usize::from(node)].partition else { return Ok(()) };
+        if self.attended && matches!(done, DiskDone::Failed { .. }) {
+            // It stops.
+            self.node(node).partition = None;
+            return Ok(());
+        }
         let ops = partition.on_done(done, acknowledged).map_err(|words| on(node, &words))?;
         self.request(node, ops);
         Ok(())

@@ -18,12 +18,16 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
+        Bench::of(false)
+    }
+
+    fn of(is_replicated: bool) -> Bench {
         let folder = Temporary::new();
         let (sender, synced) = channel();
         let syncer = Syncer::start("test-sync".into(), move |partition, done| {
             sender.send((partition, done)).unwrap();
         });
-        Bench { disk: Disk::new(folder.path().into(), syncer.unwrap()), synced, folder }
+        Bench { disk: Disk::new(folder.path().into(), syncer.unwrap(), is_replicated), synced, folder }
     }
 
     fn run(&mut self, op: DiskOp) -> Option<DiskDone> {
@@ -136,6 +140,23 @@ fn no_room_is_told_from_a_broken_disk() {
     bench.disk.synced(partition, done);
     let done = bench.disk.next_done().map(|(_, done)| done);
     assert!(matches!(done, Some(DiskDone::Failed { op: "sync", full: false, .. })), "{done:?}");
+}
+
+/// The journal of a replica would name bytes that are not there.
+#[test]
+fn nothing_is_written_behind_an_append_that_found_no_room_in_a_replicated_partition() {
+    for is_replicated in [false, true] {
+        let mut bench = Bench::of(is_replicated);
+        bench.run(DiskOp::List);
+        full_device_at(&bench, "log-0000000000000000");
+        assert!(matches!(bench.run(append("x")), Some(DiskDone::Failed { op: "append", full: true, .. })));
+        let file = FileName::Journal(1);
+        let behind = || DiskOp::Append { file, bytes: Bytes::from_static(b"x") };
+        assert_eq!(bench.run(behind()) == Some(DiskDone::Appended { file }), !is_replicated);
+        let Some(DiskDone::Listed { files }) = bench.run(DiskOp::List) else { panic!("no list") };
+        assert_eq!(files.iter().any(|(name, _)| *name == file), !is_replicated);
+        assert_eq!(bench.run(behind()), Some(DiskDone::Appended { file }), "a start goes on");
+    }
 }
 
 #[test]
