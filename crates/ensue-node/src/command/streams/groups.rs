@@ -78,10 +78,16 @@ fn create(
     let own = evaluation.writer_datacenter();
     let log = log(evaluation, key)?;
     let (is_made, cursor) = (log.is_made(), log.begun(start, own)?);
-    let bytes = bytes_to_make(evaluation, key, is_made)?;
+    // Of one that was destroyed by who had not seen all that was written for it.
+    let earlier = log.0.between(&Section::Group(group).names())?;
+    let bytes = earlier.iter().map(|(part, _)| part_bytes(key, part.name().len(), 0)).sum::<usize>();
+    let bytes = bytes.saturating_add(bytes_to_make(evaluation, key, is_made)?);
     evaluation.check_room(bytes.saturating_add(part_bytes(key, group.len(), cursor.bytes().len())))?;
     evaluation.begin_write(key)?;
     make(evaluation, key, is_made)?;
+    for (part, _) in &earlier {
+        evaluation.remove_part(key, part);
+    }
     evaluation.put_part(key, &StreamPart::Cursor(group.clone(), own), cursor.bytes());
     Ok(Reply::OK)
 }

@@ -400,6 +400,19 @@ fn a_stream_that_lives_by_its_entries_is_made_by_the_next_that_writes_to_it() {
 }
 
 #[test]
+fn a_group_that_is_made_anew_has_nothing_pending() {
+    let common = "XADD s 1-0 a 1;XADD s 2-0 a 2;XGROUP CREATE s g 0;XREADGROUP GROUP g c STREAMS s >";
+    let anew = &[
+        ("XINFO GROUPS s", "[]"),
+        ("XGROUP CREATE s g $", "OK"),
+        ("XPENDING s g", "[0 nil nil nil-array]"),
+        ("XINFO CONSUMERS s g", "[]"),
+    ];
+    check(common, "XGROUP DESTROY s g", "SET x 0;XCLAIM s g d 0 1-0", anew);
+    check(common, "SET x 0;SET x 1;XGROUP DESTROY s g", "XREADGROUP GROUP g c STREAMS s 0", anew);
+}
+
+#[test]
 fn a_deadline_that_outlives_its_row_is_not_inherited() {
     check("SET k v", "DEL k", "EXPIRE k 100", &[("EXISTS k", "0"), ("TTL k", "-2")]);
     let script = &[("APPEND k w", "1"), ("TTL k", "-1")];
