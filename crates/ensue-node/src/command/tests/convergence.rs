@@ -413,6 +413,13 @@ fn a_group_that_is_made_anew_has_nothing_pending() {
 }
 
 #[test]
+fn a_counter_has_nothing_of_the_deadline_of_one_that_was_removed() {
+    let new = &[("HINCRBY h f 7", "7"), ("HTTL h FIELDS 1 f", "[-1]")];
+    check("HINCRBY h f 5;HSET h o 1", "HDEL h f", "SET x 0;HEXPIRE h 1000 FIELDS 1 f", new);
+    check("HINCRBY h f 5;HSET h o 1", "SET x 0;HDEL h f", "HEXPIRE h 1000 FIELDS 1 f", new);
+}
+
+#[test]
 fn a_deadline_that_outlives_its_row_is_not_inherited() {
     check("SET k v", "DEL k", "EXPIRE k 100", &[("EXISTS k", "0"), ("TTL k", "-2")]);
     let script = &[("APPEND k w", "1"), ("TTL k", "-1")];
