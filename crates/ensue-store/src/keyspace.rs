@@ -530,6 +530,7 @@ impl Keyspace {
         assert_eq!(self.rows().count() + hidden, self.rows_count(), "a row is not found, or is found twice");
         self.whole_rows().filter_map(Row::large).for_each(|large| large.check_invariants());
         self.watches.check_invariants();
+        self.check_escrows();
     }
 
     /// Takes out the unsettled writes that are as if they had never been, and says what they had done where. A flush

@@ -341,8 +341,8 @@ impl Keyspace {
         if is_flushed || !self.may_be_compact() {
             return None;
         }
-        if matches!(change.column, Column::FieldDeadline(_)) {
-            // Its row has to know of it.
+        if matches!(change.column, Column::FieldDeadline(_) | Column::Escrow(_)) {
+            // Its row has to know of it, or its keyspace.
             return None;
         }
         let Some(slot) = self.slot_of(&change.key) else { return self.put_new(change, write) };
@@ -363,8 +363,10 @@ impl Keyspace {
                 let since = self.absent_since.max(write.at);
                 Slot::Compact(Compact::new(&change.key, value, (write.stamp, write.operation), since))
             }
-            (Column::Element(_) | Column::Stream(_) | Column::Escrow(_), _) => return None,
-            (Column::Deadline | Column::FieldDeadline(_) | Column::Row, _) => return None,
+            (Column::Element(_) | Column::Stream(_), _) => return None,
+            (Column::Escrow(_) | Column::Deadline | Column::FieldDeadline(_) | Column::Row, _) => {
+                return None;
+            }
             (column, _) => {
                 let row = Packed::new(&change.key, column, &change.effect, write, self.absent_since)?;
                 Slot::Packed(row)

@@ -41,6 +41,19 @@ fn who_has_few_is_given_some_in_time_and_nobody_who_is_dead() {
     pass_ms(&mut world, 1_000);
     assert_eq!(down(&mut world), ":13");
 
+    // The row was large before, and is so still.
+    let mut world = World::with(config(AppendFsync::Always));
+    world.calm_down();
+    world.connect(CLIENT);
+    for number in 0..200 {
+        world.words(CLIENT, &format!("HINCRBY stock f{number} 1"));
+    }
+    world.words(CLIENT, "DEL stock");
+    let mut world = stocked(world);
+    world.node.check_invariants();
+    pass_ms(&mut world, 1_000);
+    assert_eq!(down(&mut world), ":5", "in a large row, too");
+
     let mut world = stocked(alone(|_| ()));
     pass_ms(&mut world, 5_000);
     assert_eq!(down(&mut world), ":10", "the other datacenter is dead");
