@@ -20,6 +20,9 @@ const PACKED_BYTES: u64 = 48;
 /// The same of a whole row beside its cells and its key.
 const ROW_BYTES: u64 = 112;
 
+/// Bits of a cursor that say of which start it is.
+const SALT_BITS: u32 = u16::BITS;
+
 /// Where a row stands.
 #[derive(Clone, Debug)]
 pub(super) enum Slot {
@@ -206,6 +209,18 @@ impl Keyspace {
         let first = self.filled.next(slot);
         let slots = std::iter::successors(first, |slot| self.filled.next(slot + 1));
         slots.filter_map(|slot| Some((slot, self.slots[slot].row()?)))
+    }
+
+    /// The cursor of a walk over rows, or over the columns of a large one, that goes on from a slot.
+    pub fn cursor_at(&self, slot: usize) -> u64 {
+        (slot as u64) << SALT_BITS | u64::from(self.walk_salt)
+    }
+
+    /// The slot that a cursor goes on from. One of before a restart begins anew: what it has not passed may have any
+    /// slot since.
+    pub fn slot_at(&self, cursor: u64) -> usize {
+        let is_of_now = cursor & u64::from(u16::MAX) == u64::from(self.walk_salt);
+        if is_of_now { usize::try_from(cursor >> SALT_BITS).unwrap_or(usize::MAX) } else { 0 }
     }
 
     /// The row that has so many others in slots before its own.
