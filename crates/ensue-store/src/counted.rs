@@ -54,6 +54,11 @@ impl Counted {
     pub(crate) fn is_dead(&self) -> u64 {
         u64::from(self.is_there && !self.is_live)
     }
+
+    /// Its bytes then, but for what it depends on, which is forgotten without a change of the column.
+    pub(crate) fn dead_bytes(&self) -> u64 {
+        self.is_dead() * (self.bytes - self.dependencies)
+    }
 }
 
 /// What is counted of a row.

@@ -88,6 +88,8 @@ pub struct Keyspace {
     forgotten: Stamp,
     /// What is not here has been absent at least since then.
     absent_since: LogicalTime,
+    /// In the cursors of walks: another number after each start.
+    walk_salt: u16,
     /// Rows that a first round read, with the time until which a second round may come.
     marks: Marks,
     spent: Vec<Spent>,
@@ -313,9 +315,11 @@ impl Keyspace {
         std::mem::take(&mut self.versions_come)
     }
 
-    /// After a restart: what is not here is only known to be absent since now, and nothing is known of the past.
+    /// After a restart: what is not here is only known to be absent since now, and nothing is known of the past. Rows
+    /// and columns have other slots.
     pub fn forget_past(&mut self, at: LogicalTime) {
         self.absent_since = self.absent_since.max(at);
+        self.walk_salt = hash(&at.0.to_be_bytes()) as u16;
     }
 
     /// Merges one effect, of a write that says what it replaced where that is asked for.
@@ -530,6 +534,7 @@ impl Keyspace {
         assert_eq!(self.rows().count() + hidden, self.rows_count(), "a row is not found, or is found twice");
         self.whole_rows().filter_map(Row::large).for_each(|large| large.check_invariants());
         self.watches.check_invariants();
+        self.check_escrows();
     }
 
     /// Takes out the unsettled writes that are as if they had never been, and says what they had done where. A flush

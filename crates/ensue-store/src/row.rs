@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// The kind of what a column shows; a deadline shows nothing, nor does a share of a counter.
+    /// The kind of what a column shows; a deadline shows nothing, nor does what is nothing without others.
     pub fn shown_by(column: &Column) -> Option<Kind> {
         if column.is_beneath() { None } else { Kind::of(column) }
     }
@@ -94,6 +94,8 @@ pub struct Row {
     dated: Option<Box<Dated>>,
     /// Live columns of each kind now, those apart that show nothing by themselves.
     live: [u32; Kind::COUNT],
+    /// Live parts of a stream now that show nothing by themselves.
+    beneath: u32,
     /// Versions of all columns that are not settled.
     unsettled: u32,
     /// With more columns it is large.
@@ -113,6 +115,7 @@ impl Row {
             ended: None,
             dated: None,
             live: [0; Kind::COUNT],
+            beneath: 0,
             unsettled: 0,
             columns_max: LARGE as u16,
             since,
@@ -316,9 +319,9 @@ impl Row {
         self.cells().map(|(column, _)| name(&column)).sum()
     }
 
-    /// Whether every view shows its deadline alone, or nothing.
+    /// Whether every view shows its deadline alone, or nothing, and there is nothing of a stream.
     pub fn is_spent(&self) -> bool {
-        self.unsettled == 0 && self.live == [0; Kind::COUNT]
+        self.unsettled == 0 && self.live == [0; Kind::COUNT] && self.beneath == 0
     }
 
     /// What is counted of it.
@@ -717,8 +720,11 @@ impl Row {
     }
 
     fn count(&mut self, column: &Column, was_live: bool, is_live: bool) {
-        let Some(kind) = Kind::shown_by(column) else { return };
-        let live = &mut self.live[kind as usize];
+        let live = match Kind::shown_by(column) {
+            Some(kind) => &mut self.live[kind as usize],
+            None if matches!(column, Column::Stream(_)) => &mut self.beneath,
+            None => return,
+        };
         match (was_live, is_live) {
             (false, true) => *live += 1,
             (true, false) => *live -= 1,

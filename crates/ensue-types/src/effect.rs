@@ -5,7 +5,7 @@
 //! harmless, in any order and any number of times.
 
 use crate::escrow::share_of;
-use crate::{DatacenterId, Decimal, Observed, Stamp};
+use crate::{DatacenterId, Decimal, Observed, Stamp, StreamPart};
 use bytes::Bytes;
 
 /// The place of a value inside a row. A location of the papers is (key, column).
@@ -40,9 +40,15 @@ impl Column {
         matches!(self, Column::Deadline | Column::FieldDeadline(_))
     }
 
-    /// Whether nobody sees it by itself: a deadline, or a share of a bounded counter, which is nothing without that.
+    /// Whether nobody sees it by itself: a deadline, or a share of a bounded counter, or a part of a stream that is
+    /// nothing without that.
     pub fn is_beneath(&self) -> bool {
-        self.is_deadline() || matches!(self, Column::Escrow(name) if share_of(name).is_some())
+        match self {
+            Column::Deadline | Column::FieldDeadline(_) => true,
+            Column::Escrow(name) => share_of(name).is_some(),
+            Column::Stream(name) => StreamPart::is_beneath(name),
+            _ => false,
+        }
     }
 
     /// The same in memory of its own: a name shares that of what it came with.

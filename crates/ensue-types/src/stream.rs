@@ -4,7 +4,8 @@
 //! datacenter together, in the order of their ids: a log a datacenter, which readers merge.
 //!
 //! ```text
-//! name      1 | datacenter u8                                   head: what its writer knows of the whole stream
+//! name      1 | datacenter u8                                   head: its writer made the stream, and what it knows of it
+//!           1 | 128 + datacenter u8                             removals: what its writer has removed of the stream
 //!           2 | group | 1 | datacenter u8                       cursor: how far a group is, as its writer knows
 //!           2 | group | 2 | consumer                            consumer of a group
 //!           2 | group | 3 | id                                  pending entry of a group
@@ -12,6 +13,9 @@
 //! group     length u32, bytes
 //! id        ms u64 | sequence u64                               all big endian
 //! ```
+//!
+//! Entries and heads make a stream be there. The other parts are beneath it: where they alone are left, because another
+//! datacenter has deleted the stream without having seen them, there is none.
 
 use crate::DatacenterId;
 use bytes::{Buf, BufMut, Bytes};
@@ -54,6 +58,7 @@ impl fmt::Display for StreamId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamPart {
     Head(DatacenterId),
+    Removals(DatacenterId),
     Cursor(Bytes, DatacenterId),
     Consumer(Bytes, Bytes),
     Pending(Bytes, StreamId),
@@ -63,7 +68,10 @@ pub enum StreamPart {
 /// Parts whose names stand together.
 #[derive(Clone, Copy, Debug)]
 pub enum Section<'g> {
+    /// Heads and removals.
     Heads,
+    /// Heads alone.
+    Makers,
     /// All parts of all groups.
     Groups,
     /// All parts of a group.
@@ -76,6 +84,8 @@ pub enum Section<'g> {
 }
 
 const HEAD: u8 = 1;
+/// Beside the datacenter in the name of its removals.
+const REMOVALS: u8 = 128;
 const GROUP: u8 = 2;
 const ENTRY: u8 = 3;
 
@@ -88,6 +98,7 @@ impl StreamPart {
         let mut name = Vec::with_capacity(32);
         match self {
             StreamPart::Head(by) => name.extend_from_slice(&[HEAD, by.0]),
+            StreamPart::Removals(by) => name.extend_from_slice(&[HEAD, REMOVALS | by.0]),
             StreamPart::Cursor(group, by) => {
                 put_group(&mut name, group);
                 name.extend_from_slice(&[CURSOR, by.0]);
@@ -114,7 +125,10 @@ impl StreamPart {
     pub fn of(name: &Bytes) -> Option<StreamPart> {
         let mut rest = name.clone();
         match rest.try_get_u8().ok()? {
-            HEAD => Some(StreamPart::Head(DatacenterId(rest.try_get_u8().ok()?))),
+            HEAD => Some(match rest.try_get_u8().ok()? {
+                by if by & REMOVALS == 0 => StreamPart::Head(DatacenterId(by)),
+                by => StreamPart::Removals(DatacenterId(by - REMOVALS)),
+            }),
             ENTRY => Some(StreamPart::Entry(DatacenterId(rest.try_get_u8().ok()?), take_id(&mut rest)?)),
             GROUP => {
                 let length = rest.try_get_u32().ok()? as usize;
@@ -129,6 +143,15 @@ impl StreamPart {
             _ => None,
         }
     }
+
+    /// Whether the part of a name is nothing without others.
+    pub fn is_beneath(name: &[u8]) -> bool {
+        match name {
+            [GROUP, ..] => true,
+            [HEAD, by, ..] => by & REMOVALS != 0,
+            _ => false,
+        }
+    }
 }
 
 impl Section<'_> {
@@ -137,6 +160,7 @@ impl Section<'_> {
         let mut start = Vec::with_capacity(32);
         match self {
             Section::Heads => start.put_u8(HEAD),
+            Section::Makers => return vec![HEAD]..vec![HEAD, REMOVALS],
             Section::Groups => start.put_u8(GROUP),
             Section::Entries => start.put_u8(ENTRY),
             Section::EntriesOf(source) => start.extend_from_slice(&[ENTRY, source.0]),

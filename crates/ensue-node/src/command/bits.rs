@@ -176,7 +176,8 @@ fn fields(evaluation: &mut Evaluation<'_>, key: &Bytes, steps: &[FieldStep]) -> 
         Some(last) => room_for(evaluation, key, &before, last)?,
         None => BytesMut::from(&before[..]),
     };
-    let mut changes = false;
+    // It is lengthened also if no field holds its number.
+    let mut changes = text.len() > before.len();
     let mut answers = Vec::with_capacity(steps.len());
     for step in steps {
         let answer = match *step {

@@ -39,18 +39,20 @@ fn row_digest(row: RowRef<'_>, kind: Kind, at: LogicalTime) -> u64 {
             sum = sum.wrapping_add(key.word(7).part(&name).word(deadline_ms).finish());
         }
     }
-    for (column, cell) in row.cells().filter(|(column, _)| Kind::shown_by(column) == Some(kind)) {
+    for (column, cell) in row.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
         if matches!(column.as_ref(), Column::Field(name) if expired.contains(name)) {
             continue;
         }
         let Some(shown) = cell.at(View::At(at)) else { continue };
         let named = match column.as_ref() {
-            Column::Text | Column::Deadline | Column::Row | Column::FieldDeadline(_) => key.word(0),
+            Column::Text | Column::Deadline | Column::Row => key.word(0),
             Column::Field(name) => key.word(1).part(name),
             Column::Member(name) => key.word(2).part(name),
             Column::Scored(name) => key.word(4).part(name),
             Column::Element(name) => key.word(5).part(name),
             Column::Stream(name) => key.word(6).part(name),
+            // Above, if it counts.
+            Column::FieldDeadline(_) => continue,
             // Below, with what was done to it.
             Column::Escrow(_) => continue,
         };

@@ -79,6 +79,7 @@ fn sorted(
         let weight = match (alphabetic, text) {
             (true, text) => Weight::Text(text),
             (false, None) => Weight::Number(0.0),
+            (false, Some(text)) if text.is_empty() => Weight::Number(0.0),
             (false, Some(text)) => {
                 Weight::Number(number::parse_score(&text).ok_or(CommandError::Argument(NO_NUMBER))?)
             }

@@ -125,9 +125,9 @@ const GROUP_HELP: [&str; 17] = [
     "    Have a group go on behind this id.",
     "HELP",
     "    Print this help.",
-    "What a group has read is known in its datacenter:",
-    "    other datacenters have groups of the same name, with cursors and consumers of their own,",
-    "    unless the key has a home.",
+    "Groups are of all datacenters together:",
+    "    each datacenter goes on behind what it knows of the others' reading, and those that do not see each other's",
+    "    reading deliver the same entries; where the key has a home, nobody does.",
     "See XREADGROUP, XACK, XPENDING, XCLAIM and XAUTOCLAIM.",
 ];
 

@@ -2,8 +2,8 @@
 //!
 //! Walks over rows take no part in snapshots and observe nothing. A cursor is a plain number that this module can
 //! read again at any time, because nothing is remembered between two calls. What is there during a whole walk is
-//! returned at least once: neither a row nor a column of a large row ever changes its slot before a restart. A row that
-//! is not large is returned whole.
+//! returned at least once: neither a row nor a column of a large row ever changes its slot before a restart, and with a
+//! cursor of before one a walk begins anew. A row that is not large is returned whole.
 
 use crate::command::fingerprint::Fingerprint;
 use crate::command::{integer, name_of, text_of};
@@ -81,15 +81,15 @@ pub(crate) fn chance(seed: u64, number: u64) -> u64 {
 /// How many rows `RANDOMKEY` looks at.
 const DRAWS: usize = 32;
 
-/// `SCAN` over this partition: the cursor is the slot to go on from, zero at the end. A step returns as many rows as
+/// `SCAN` over this partition: the cursor says the slot to go on from, zero at the end. A step returns as many rows as
 /// are asked for, and passes over ten times as many that show nothing.
 pub(super) fn scan(evaluation: &Evaluation<'_>, options: &ScanOptions, type_name: Option<&Bytes>) -> Reply {
     let (mut shown, mut hidden) = (options.count.max(1), options.count.max(1).saturating_mul(HIDDEN_ROWS));
     let mut keys = Vec::new();
-    let from = usize::try_from(options.cursor).unwrap_or(usize::MAX);
-    for (slot, row) in evaluation.keyspace().rows_with_slots(from) {
+    let rows = evaluation.keyspace();
+    for (slot, row) in rows.rows_with_slots(rows.slot_at(options.cursor)) {
         if shown == 0 || hidden == 0 {
-            return page(slot as u64, keys);
+            return page(rows.cursor_at(slot), keys);
         }
         let Some(kind) = evaluation.visible_kind(row) else {
             hidden -= 1;
@@ -107,14 +107,14 @@ pub(super) fn scan(evaluation: &Evaluation<'_>, options: &ScanOptions, type_name
 /// How many rows that show nothing a step of `SCAN` passes over, for each one that it is asked to return.
 const HIDDEN_ROWS: usize = 10;
 
-/// `HSCAN`, `SSCAN` and `ZSCAN`: the cursor is the slot to go on from, zero at the end.
+/// `HSCAN`, `SSCAN` and `ZSCAN`: the cursor says the slot to go on from, zero at the end.
 pub(super) fn scan_columns(
     evaluation: &mut Evaluation<'_>,
     key: &Bytes,
     kind: Kind,
     options: &ScanOptions,
 ) -> Result<Reply, Halt> {
-    let slot = usize::try_from(options.cursor).unwrap_or(usize::MAX);
+    let slot = evaluation.keyspace().slot_at(options.cursor);
     let (columns, next) = evaluation.columns_from(key, kind, slot, options.count.max(1))?;
     let mut shown = Vec::new();
     for (column, content) in columns {
@@ -132,7 +132,7 @@ pub(super) fn scan_columns(
             Kind::Text | Kind::Set | Kind::List | Kind::Stream | Kind::Bounded => {}
         }
     }
-    Ok(page(next.map_or(0, |slot| slot as u64), shown))
+    Ok(page(next.map_or(0, |slot| evaluation.keyspace().cursor_at(slot)), shown))
 }
 
 fn matches(options: &ScanOptions, name: &[u8]) -> bool {

@@ -108,8 +108,17 @@ impl Evaluation<'_> {
     /// Makes a field ready for a write that adds to it: what has expired is removed before. Every such command calls
     /// this, or removes the deadline, after `begin_write` and before it changes the field.
     pub fn begin_field(&mut self, key: &Bytes, name: &Bytes) -> Result<(), Halt> {
-        if self.field_deadline(key, name)?.is_some_and(|ms| ms <= self.at.ms()) {
-            self.remove_column(key, Column::Field(name.clone()), self.view);
+        if !self.has_field_deadlines(key) {
+            return Ok(());
+        }
+        let column = Column::Field(name.clone());
+        let is_expired = self.field_deadline(key, name)?.is_some_and(|ms| ms <= self.at.ms());
+        if is_expired {
+            self.remove_column(key, column.clone(), self.view);
+        }
+        // Additions alone have one name, and so has what was removed of them: its deadline is not that of new ones.
+        let shows = |row: RowRef<'_>| row.whole().cell(&column).is_some_and(|cell| is_live(&cell, self.view));
+        if is_expired || !self.keyspace.row(key).is_some_and(shows) {
             self.remove_field_deadline(key, name);
         }
         Ok(())

@@ -104,8 +104,21 @@ impl Evaluation<'_> {
         if kind.is_some_and(|kind| kind != Kind::Stream) {
             return Err(Halt::WrongType);
         }
-        let RowRef::Whole(row) = row else { return Ok(Parts(Names::Taken(Vec::new()))) };
-        Ok(Parts(names_of(row, self.view, is_kept)?))
+        match row {
+            RowRef::Whole(row) if kind.is_some() => Ok(Parts(names_of(row, self.view, is_kept)?)),
+            _ => Ok(Parts(Names::Taken(Vec::new()))),
+        }
+    }
+
+    /// The parts that are left of a stream which is not there, in a row that shows nothing else.
+    pub fn loose_parts(&self, key: &[u8]) -> Result<Vec<StreamPart>, Halt> {
+        let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return Ok(Vec::new()) };
+        if row.kind_at(self.view, self.at.ms())?.is_some() {
+            return Ok(Vec::new());
+        }
+        let is_kept = row.sole_kind() == Some(Kind::Stream) && row.keeps_order();
+        let loose = Parts(names_of(row, self.view, is_kept)?);
+        Ok(loose.at(0..loose.len())?.into_iter().map(|(part, _)| part).collect())
     }
 
     /// The parts that the newest state of a row has, if the view hides some of that. They are not looked at: only what

@@ -59,6 +59,15 @@ impl Keyspace {
         self.escrows.changed.insert(key);
     }
 
+    /// Panics if a row with a column of a counter is not known.
+    pub(super) fn check_escrows(&self) {
+        for row in self.whole_rows() {
+            let is_known = self.escrows.rows.contains(row.key());
+            let mut columns = row.cells().filter(|(column, _)| matches!(column.as_ref(), Column::Escrow(_)));
+            assert!(is_known || columns.next().is_none(), "nobody looks at the counter of {:?}", row.key());
+        }
+    }
+
     /// Rows with counters of which rights may have to be moved: those that have changed, the first ones if there are
     /// more than so many, and some others, which follow this one, so that each is looked at now and then.
     pub fn take_escrows(&mut self, most: usize, after: &Bytes, others: usize) -> BTreeSet<Bytes> {

@@ -20,6 +20,9 @@ const PACKED_BYTES: u64 = 48;
 /// The same of a whole row beside its cells and its key.
 const ROW_BYTES: u64 = 112;
 
+/// Bits of a cursor that say of which start it is.
+const SALT_BITS: u32 = u16::BITS;
+
 /// Where a row stands.
 #[derive(Clone, Debug)]
 pub(super) enum Slot {
@@ -208,6 +211,18 @@ impl Keyspace {
         slots.filter_map(|slot| Some((slot, self.slots[slot].row()?)))
     }
 
+    /// The cursor of a walk over rows, or over the columns of a large one, that goes on from a slot.
+    pub fn cursor_at(&self, slot: usize) -> u64 {
+        (slot as u64) << SALT_BITS | u64::from(self.walk_salt)
+    }
+
+    /// The slot that a cursor goes on from. One of before a restart begins anew: what it has not passed may have any
+    /// slot since.
+    pub fn slot_at(&self, cursor: u64) -> usize {
+        let is_of_now = cursor & u64::from(u16::MAX) == u64::from(self.walk_salt);
+        if is_of_now { usize::try_from(cursor >> SALT_BITS).unwrap_or(usize::MAX) } else { 0 }
+    }
+
     /// The row that has so many others in slots before its own.
     pub fn nth_row(&self, before: usize) -> Option<RowRef<'_>> {
         self.slots[self.filled.nth(before)?].row()
@@ -341,8 +356,8 @@ impl Keyspace {
         if is_flushed || !self.may_be_compact() {
             return None;
         }
-        if matches!(change.column, Column::FieldDeadline(_)) {
-            // Its row has to know of it.
+        if matches!(change.column, Column::FieldDeadline(_) | Column::Escrow(_)) {
+            // Its row has to know of it, or its keyspace.
             return None;
         }
         let Some(slot) = self.slot_of(&change.key) else { return self.put_new(change, write) };
@@ -363,8 +378,10 @@ impl Keyspace {
                 let since = self.absent_since.max(write.at);
                 Slot::Compact(Compact::new(&change.key, value, (write.stamp, write.operation), since))
             }
-            (Column::Element(_) | Column::Stream(_) | Column::Escrow(_), _) => return None,
-            (Column::Deadline | Column::FieldDeadline(_) | Column::Row, _) => return None,
+            (Column::Element(_) | Column::Stream(_), _) => return None,
+            (Column::Escrow(_) | Column::Deadline | Column::FieldDeadline(_) | Column::Row, _) => {
+                return None;
+            }
             (column, _) => {
                 let row = Packed::new(&change.key, column, &change.effect, write, self.absent_since)?;
                 Slot::Packed(row)

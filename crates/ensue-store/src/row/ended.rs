@@ -47,7 +47,7 @@ impl Row {
             Columns::Large(large) => large,
             other => unreachable!("{other:?} is not large"),
         };
-        self.live = Default::default();
+        (self.live, self.beneath) = Default::default();
         self.dated = None;
         // None of the row's versions is of a settled column.
         let unsettled: usize = taken.iter().map(|(_, cell, _)| cell.unsettled()).sum();

@@ -14,6 +14,7 @@ fn part() -> impl Strategy<Value = StreamPart> {
     let datacenter = (0_u8..16).prop_map(DatacenterId);
     prop_oneof![
         datacenter.clone().prop_map(StreamPart::Head),
+        datacenter.clone().prop_map(StreamPart::Removals),
         (word.clone(), datacenter.clone()).prop_map(|(group, by)| StreamPart::Cursor(group, by)),
         (word.clone(), word.clone()).prop_map(|(group, consumer)| StreamPart::Consumer(group, consumer)),
         (word, id()).prop_map(|(group, id)| StreamPart::Pending(group, id)),
@@ -43,7 +44,10 @@ proptest! {
             _ => b"",
         };
         let of_group = matches!(&part, StreamPart::Cursor(g, _) | StreamPart::Consumer(g, _) | StreamPart::Pending(g, _) if g == group);
-        prop_assert_eq!(holds(Section::Heads), matches!(part, StreamPart::Head(_)));
+        prop_assert_eq!(holds(Section::Heads), matches!(part, StreamPart::Head(_) | StreamPart::Removals(_)));
+        prop_assert_eq!(holds(Section::Makers), matches!(part, StreamPart::Head(_)));
+        let makes = matches!(part, StreamPart::Head(_) | StreamPart::Entry(..));
+        prop_assert_eq!(StreamPart::is_beneath(&part.name()), !makes);
         prop_assert_eq!(holds(Section::Entries), matches!(part, StreamPart::Entry(..)));
         prop_assert_eq!(holds(Section::Group(group)), of_group);
         prop_assert_eq!(holds(Section::Cursors(group)), of_group && matches!(part, StreamPart::Cursor(..)));

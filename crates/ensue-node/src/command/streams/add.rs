@@ -2,7 +2,8 @@
 //!
 //! - *Ids.* A generated id is above every id of its datacenter, visible or not, and its second number contains the
 //!   datacenter: no two datacenters generate the same id. An explicit id must be above every visible id.
-//! - *The head* is written when the stream is made, and when something is removed; adding an entry adds one column.
+//! - *The head* is written when the stream is made: adding an entry adds one column. What is removed is noted in a part
+//!   of its own, so that removing entries does not bring a stream back that was deleted elsewhere.
 
 use super::log::{Entry, From, Log};
 use super::values::{Head, fields_bytes, fields_length};
@@ -33,7 +34,7 @@ pub(super) struct Added<'r> {
 /// `XADD`.
 pub(super) fn add(evaluation: &mut Evaluation<'_>, key: &Bytes, added: &Added<'_>) -> Result<Reply, Halt> {
     let log = log(evaluation, key)?;
-    let is_there = log.is_there();
+    let (is_there, is_made) = (log.is_there(), log.is_made());
     let last = log.last_id()?;
     if !is_there && !added.makes_stream {
         return Ok(Reply::Nil);
@@ -44,16 +45,39 @@ pub(super) fn add(evaluation: &mut Evaluation<'_>, key: &Bytes, added: &Added<'_
     let trimmed = added.trim.map_or(Ok(0), |trim| most_trimmed(&self::log(evaluation, key)?, trim, node))?;
     // With what is trimmed, heads and the new entry itself.
     let others = trimmed.saturating_add(3).saturating_mul(part_bytes(key, 0, HEAD_BYTES));
+    let others = others.saturating_add(bytes_to_make(evaluation, key, is_made)?);
     evaluation.check_room(others.saturating_add(part_bytes(key, 0, fields_length(added.fields))))?;
     evaluation.begin_write(key)?;
-    if !is_there {
-        evaluation.put_part(key, &StreamPart::Head(own), Head::default().bytes());
-    }
+    make(evaluation, key, is_made)?;
     evaluation.put_part(key, &StreamPart::Entry(own, id), fields_bytes(added.fields));
     if let Some(trim) = added.trim {
         self::trim(evaluation, key, trim)?;
     }
     Ok(id_reply(id))
+}
+
+/// What it takes at most to make a stream, unless it is made.
+pub(super) fn bytes_to_make(evaluation: &Evaluation<'_>, key: &Bytes, is_made: bool) -> Result<usize, Halt> {
+    if is_made {
+        return Ok(0);
+    }
+    let loose = evaluation.loose_parts(key)?;
+    let loose: usize = loose.iter().map(|part| part_bytes(key, part.name().len(), 0)).sum();
+    Ok(loose.saturating_add(part_bytes(key, 0, HEAD_BYTES)))
+}
+
+/// Makes a stream that is not made: it is there without entries, too, and has nothing of an earlier one. One that has
+/// entries and is not made was deleted by who had not seen them.
+pub(super) fn make(evaluation: &mut Evaluation<'_>, key: &Bytes, is_made: bool) -> Result<(), Halt> {
+    if is_made {
+        return Ok(());
+    }
+    for part in evaluation.loose_parts(key)? {
+        evaluation.remove_part(key, &part);
+    }
+    let own = evaluation.writer_datacenter();
+    evaluation.put_part(key, &StreamPart::Head(own), Head::default().bytes());
+    Ok(())
 }
 
 /// The id of an entry that comes behind the last one.
@@ -162,15 +186,16 @@ fn remove(
     let own = evaluation.writer_datacenter();
     let log = log(evaluation, key)?;
     let (noted, known) = log.heads(own)?;
-    let last = log.last_id()?;
+    let (last, is_made) = (log.last_id()?, log.is_made());
     let count = i64::try_from(doomed.len()).unwrap_or(i64::MAX);
     let head = Head { last, removed: known.removed.max(removed), past: noted.past.saturating_add(count) };
-    evaluation.check_room((doomed.len() + 1).saturating_mul(part_bytes(key, 0, 0)))?;
+    evaluation.check_room((doomed.len() + 2).saturating_mul(part_bytes(key, 0, HEAD_BYTES)))?;
     evaluation.begin_write(key)?;
+    make(evaluation, key, is_made)?;
     for entry in doomed {
         evaluation.remove_part(key, &entry.part());
     }
-    evaluation.put_part(key, &StreamPart::Head(own), head.bytes());
+    evaluation.put_part(key, &StreamPart::Removals(own), head.bytes());
     Ok(())
 }
 

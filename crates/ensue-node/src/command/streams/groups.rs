@@ -3,9 +3,10 @@
 //! Each datacenter that advances a group writes a cursor of its own, with all positions that it knows. A reader merges
 //! the cursors by maximum. One cursor is therefore enough for the group to exist.
 
+use super::add::{bytes_to_make, make};
 use super::log::{Counts, From, Log, merge};
 use super::read::entries_reply;
-use super::values::{Consumer, Cursor, Head, Pending};
+use super::values::{Consumer, Cursor, Pending};
 use super::{error, log, part_bytes, text};
 use crate::command::{flag, integer, leave_no_empty_row};
 use crate::evaluate::{Evaluation, Halt};
@@ -76,11 +77,16 @@ fn create(
 ) -> Result<Reply, Halt> {
     let own = evaluation.writer_datacenter();
     let log = log(evaluation, key)?;
-    let (is_there, cursor) = (log.is_there(), log.begun(start, own)?);
-    evaluation.check_room(2 * part_bytes(key, group.len(), cursor.bytes().len()))?;
+    let (is_made, cursor) = (log.is_made(), log.begun(start, own)?);
+    // Of one that was destroyed by who had not seen all that was written for it.
+    let earlier = log.0.between(&Section::Group(group).names())?;
+    let bytes = earlier.iter().map(|(part, _)| part_bytes(key, part.name().len(), 0)).sum::<usize>();
+    let bytes = bytes.saturating_add(bytes_to_make(evaluation, key, is_made)?);
+    evaluation.check_room(bytes.saturating_add(part_bytes(key, group.len(), cursor.bytes().len())))?;
     evaluation.begin_write(key)?;
-    if !is_there {
-        evaluation.put_part(key, &StreamPart::Head(own), Head::default().bytes());
+    make(evaluation, key, is_made)?;
+    for (part, _) in &earlier {
+        evaluation.remove_part(key, part);
     }
     evaluation.put_part(key, &StreamPart::Cursor(group.clone(), own), cursor.bytes());
     Ok(Reply::OK)

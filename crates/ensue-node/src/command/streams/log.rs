@@ -91,16 +91,21 @@ impl Log<'_> {
         !self.0.is_empty()
     }
 
+    /// Whether it is there without entries, too.
+    pub fn is_made(&self) -> bool {
+        !self.0.places(&Section::Makers.names()).is_empty()
+    }
+
     pub fn length(&self) -> usize {
         self.0.places(&Section::Entries.names()).len()
     }
 
-    /// What this datacenter has noted, and what all have noted together.
+    /// What this datacenter has noted of its removals, and what all have noted together.
     pub fn heads(&self, own: DatacenterId) -> Result<(Head, Head), Halt> {
         let mut heads = (Head::default(), Head::default());
         for (part, value) in self.0.between(&Section::Heads.names())? {
             let head = Head::of(&value);
-            if part == StreamPart::Head(own) {
+            if part == StreamPart::Removals(own) {
                 heads.0 = head;
             }
             heads.1 = heads.1.join(head);

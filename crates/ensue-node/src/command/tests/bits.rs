@@ -103,6 +103,8 @@ fn fields() {
          BITFIELD f SET u8 #1 -1 GET u8 #1 => [0 255]
          BITFIELD g SET i64 0 -9223372036854775808 INCRBY i64 0 -1 => [0 9223372036854775807]
          BITFIELD g OVERFLOW FAIL INCRBY i64 0 1 GET u63 0 => [nil 4611686018427387903]
+         BITFIELD h OVERFLOW FAIL INCRBY u8 8 -1 => [nil]
+         STRLEN h => 2
          BITFIELD g GET u64 0 => -ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not \
          supported but i64 is.
          BITFIELD g GET u8 -1 => -ERR bit offset is not an integer or out of range

@@ -319,6 +319,107 @@ fn the_newest_kind_is_shown() {
 }
 
 #[test]
+fn a_deleted_stream_does_not_come_back_empty() {
+    let common = "XADD s 1-0 a 1;XADD s 2-0 a 2;XGROUP CREATE s g 0;XREADGROUP GROUP g c COUNT 1 STREAMS s >";
+    let gone = &[
+        ("EXISTS s", "0"),
+        ("TYPE s", "none"),
+        ("XLEN s", "0"),
+        (
+            "XREADGROUP GROUP g c STREAMS s 0",
+            "-NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option",
+        ),
+        ("XADD s NOMKSTREAM 9-0 a 9", "nil"),
+    ];
+    for beside in [
+        "XDEL s 1-0",
+        "XTRIM s MAXLEN 1",
+        "XTRIM s MAXLEN 0",
+        "XCLAIM s g d 0 1-0",
+        "XGROUP CREATECONSUMER s g e",
+        "XREADGROUP GROUP g c STREAMS s 0",
+        "XREADGROUP GROUP g c STREAMS s >",
+        "XACK s g 1-0",
+        "XGROUP CREATE s h $",
+        "XGROUP SETID s g 0",
+    ] {
+        check(common, "DEL s", &format!("SET x 0;{beside}"), gone);
+        check(common, "SET x 0;SET x 1;DEL s", beside, gone);
+        // Nor does it hide what was written since, whichever is the later.
+        let text = &[("GET s", "\"important\"")];
+        check(common, "DEL s;SET s important", &format!("SET x 0;SET x 1;{beside}"), text);
+        check(
+            common,
+            "UNLINK s;HSET s f v",
+            &format!("SET x 0;SET x 1;{beside}"),
+            &[("HGETALL s", "{\"f\":\"v\"}")],
+        );
+        // What was left of it is none of a stream that is made anew.
+        let anew = &[("XADD s 1-0 b 1", "\"1-0\""), ("XLEN s", "1")];
+        check(common, "DEL s", &format!("SET x 0;{beside};EXISTS x"), anew);
+    }
+}
+
+#[test]
+fn a_stream_that_is_made_anew_has_nothing_of_the_earlier_one() {
+    let common = "XADD s 5-0 a 1;XADD s 6-0 a 2;XGROUP CREATE s g 0;XREADGROUP GROUP g c COUNT 1 STREAMS s >";
+    let beside = "SET x 0;XDEL s 6-0;XCLAIM s g d 0 5-0;XREADGROUP GROUP g c STREAMS s >";
+    let mut datacenters = [Datacenter::new(0), Datacenter::new(1)];
+    common.split(';').for_each(|line| drop(datacenters[0].run(line)));
+    datacenters[0].log.clone().iter().for_each(|logged| datacenters[1].receive(logged));
+    datacenters[0].run("DEL s");
+    beside.split(';').for_each(|line| drop(datacenters[1].run(line)));
+    let [one, other] = &mut datacenters;
+    other.log.iter().for_each(|logged| one.receive(logged));
+    assert_eq!(show(&one.run("XADD s 1-0 b 1")), "\"1-0\"");
+    one.log.iter().for_each(|logged| other.receive(logged));
+    for datacenter in [one, other] {
+        for (line, answer) in [
+            ("XLEN s", "1"),
+            ("XINFO GROUPS s", "[]"),
+            ("XDEL s 1-0", "1"),
+            ("EXISTS s", "1"),
+            ("XGROUP CREATE s g 0", "OK"),
+            ("XPENDING s g", "[0 nil nil nil-array]"),
+        ] {
+            assert_eq!(show(&datacenter.run(line)), answer, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_lives_by_its_entries_is_made_by_the_next_that_writes_to_it() {
+    let script = &[
+        ("XLEN s", "1"),
+        ("XGROUP CREATE s g 0", "OK"),
+        ("XDEL s 2-0", "1"),
+        ("XLEN s", "0"),
+        ("EXISTS s", "1"),
+    ];
+    check("XADD s 1-0 a 1", "DEL s", "SET x 0;XADD s 2-0 a 2", script);
+}
+
+#[test]
+fn a_group_that_is_made_anew_has_nothing_pending() {
+    let common = "XADD s 1-0 a 1;XADD s 2-0 a 2;XGROUP CREATE s g 0;XREADGROUP GROUP g c STREAMS s >";
+    let anew = &[
+        ("XINFO GROUPS s", "[]"),
+        ("XGROUP CREATE s g $", "OK"),
+        ("XPENDING s g", "[0 nil nil nil-array]"),
+        ("XINFO CONSUMERS s g", "[]"),
+    ];
+    check(common, "XGROUP DESTROY s g", "SET x 0;XCLAIM s g d 0 1-0", anew);
+    check(common, "SET x 0;SET x 1;XGROUP DESTROY s g", "XREADGROUP GROUP g c STREAMS s 0", anew);
+}
+
+#[test]
+fn a_counter_has_nothing_of_the_deadline_of_one_that_was_removed() {
+    let new = &[("HINCRBY h f 7", "7"), ("HTTL h FIELDS 1 f", "[-1]")];
+    check("HINCRBY h f 5;HSET h o 1", "HDEL h f", "SET x 0;HEXPIRE h 1000 FIELDS 1 f", new);
+    check("HINCRBY h f 5;HSET h o 1", "SET x 0;HDEL h f", "HEXPIRE h 1000 FIELDS 1 f", new);
+}
+
+#[test]
 fn a_deadline_that_outlives_its_row_is_not_inherited() {
     check("SET k v", "DEL k", "EXPIRE k 100", &[("EXISTS k", "0"), ("TTL k", "-2")]);
     let script = &[("APPEND k w", "1"), ("TTL k", "-1")];

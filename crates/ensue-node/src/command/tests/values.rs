@@ -175,6 +175,8 @@ fn sorting() {
          SORT l LIMIT 1 1 => [\"3\"]
          SORT l LIMIT -5 -1 => [\"2\" \"3\" \"10\"]
          SORT l BY nosort => [\"3\" \"10\" \"2\"]
+         SADD empty 1 '' -1 => 3
+         SORT empty => [\"-1\" \"\" \"1\"]
          SET w3 1 => OK
          SET w10 0 => OK
          SORT l BY w* => [\"10\" \"2\" \"3\"]

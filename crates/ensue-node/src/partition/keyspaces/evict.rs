@@ -4,9 +4,11 @@
 //! what was seen here, and loses against every concurrent write. Which row it is comes from a sample, as in Redis. A
 //! row that a transaction writes is passed over, and so is one with a home elsewhere: only its home evicts it.
 //!
-//! What is evicted takes some memory until every datacenter has had it, so evictions lag behind: until then memory may
-//! pass the bound by an eighth before writes are refused. Rows are evicted by commands that make data grow, and when
-//! the bound is set below what rows take: not by time alone, so that a link that is cut empties no cache.
+//! What is evicted takes some memory until every datacenter has had it, a small row more than before. So a command that
+//! evicts reckons with what its rows took, and what is left of rows, whoever deleted them, does not count up to half of
+//! the bound. Beyond that only rows are evicted whose eviction gives memory back at once, and writes are refused when
+//! the rest passes the bound by an eighth: a link that is cut empties no cache. Rows are evicted by commands that make
+//! data grow, and when the bound is set below what rows take.
 
 use super::Keyspaces;
 use super::accesses::Policy;
@@ -26,20 +28,44 @@ const EVICTED_MAX: usize = 16;
 /// Rows that are looked at for each that is evicted, and draws until so many are found.
 const SAMPLES: usize = 5;
 const DRAWS: u64 = 40;
+/// About what is left of a small row that was evicted, where no versions are kept.
+const LEFT_BYTES: u64 = 512;
 
 impl Keyspaces {
-    /// Evicts rows until memory is below its bound, or enough were evicted for one command.
+    /// Evicts rows until those that are gone took what is beyond the bound, or enough were evicted for one command.
     pub(in crate::partition) fn make_room(&mut self, cx: &mut Cx, others: &mut Others) {
-        if !self.is_full() || !self.accesses.policy().evicts() {
+        let mut excess = self.bytes_above();
+        if excess == 0 || !self.accesses.policy().evicts() {
             return;
         }
         for _ in 0..EVICTED_MAX {
             let Some((keyspace, key)) = self.victim(cx) else { return };
+            let bytes = self.row_bytes(keyspace, &key);
+            let gives_back = bytes > LEFT_BYTES && !self.keyspace(keyspace).keeps_versions();
+            if !gives_back && self.dead_bytes() > self.dead_bytes_max() {
+                return;
+            }
             self.evict(cx, others, keyspace, &key);
-            if !self.is_full() {
+            excess = excess.saturating_sub(bytes);
+            if excess == 0 {
                 return;
             }
         }
+    }
+
+    /// What rows, and columns of rows, that show nothing take until they are forgotten.
+    pub(super) fn dead_bytes(&self) -> u64 {
+        self.each().map(|rows| rows.shown_rows().dead_bytes).sum()
+    }
+
+    /// As much of that is not counted.
+    pub(super) fn dead_bytes_max(&self) -> u64 {
+        self.memory_max / 2
+    }
+
+    /// About what a row takes.
+    fn row_bytes(&mut self, keyspace: KeyspaceId, key: &Bytes) -> u64 {
+        self.keyspace(keyspace).counted_bytes(key, NonZeroUsize::new(SAMPLES)).unwrap_or(0).max(1)
     }
 
     /// Evicts some rows, turn by turn, after the bound was set below what rows took: until those that are gone took
@@ -57,9 +83,9 @@ impl Keyspaces {
                 self.excess = 0;
                 break;
             };
-            let bytes = self.keyspace(keyspace).counted_bytes(&key, NonZeroUsize::new(SAMPLES));
+            let bytes = self.row_bytes(keyspace, &key);
             self.evict(cx, others, keyspace, &key);
-            self.excess = self.excess.saturating_sub(bytes.unwrap_or(0).max(1));
+            self.excess = self.excess.saturating_sub(bytes);
         }
         self.evicted > before
     }

@@ -337,28 +337,29 @@ impl Keyspaces {
 
     /// The same, of the bound on memory alone: for what is not logged yet.
     pub(crate) fn memory_refusal(&self) -> Option<Reply> {
-        self.is_full_at(self.memory_bound())
+        (self.memory_max > 0 && self.bounded_bytes() > self.memory_bound())
             .then_some(Reply::error("OOM command not allowed when used memory > 'maxmemory'."))
-    }
-
-    /// Whether rows take more than they may.
-    pub(in crate::partition) fn is_full(&self) -> bool {
-        self.is_full_at(self.memory_max)
     }
 
     /// How many bytes rows take beyond what they may.
     pub(super) fn bytes_above(&self) -> u64 {
         match self.memory_max {
             0 => 0,
-            most => (self.memory_bytes() + PARTITION_BYTES).saturating_sub(most),
+            most => self.bounded_bytes().saturating_sub(most),
         }
     }
 
-    fn is_full_at(&self, bytes: u64) -> bool {
-        self.memory_max > 0 && self.memory_bytes() + PARTITION_BYTES > bytes
+    /// What is compared with the bound. Where rows are evicted, what those leave behind is not counted, as far as it
+    /// may be there: it is forgotten when every datacenter has had it, and to evict more rows would only add to it.
+    fn bounded_bytes(&self) -> u64 {
+        let uncounted = match self.accesses.policy().evicts() {
+            true => self.dead_bytes().min(self.dead_bytes_max()),
+            false => 0,
+        };
+        self.memory_bytes() + PARTITION_BYTES - uncounted
     }
 
-    /// Where rows are evicted, what is evicted takes memory for a while.
+    /// Where rows are evicted, a command that comes when there are no more may grow beyond the bound.
     fn memory_bound(&self) -> u64 {
         match self.accesses.policy().evicts() {
             true => self.memory_max.saturating_add(self.memory_max / 8),

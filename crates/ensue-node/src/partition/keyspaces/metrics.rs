@@ -17,7 +17,7 @@ impl Keyspaces {
         for (number, rows) in self.keyspaces.iter().enumerate() {
             let mut shown = Shown { keyspace: KeyspaceId(number as u8), keys: 0, expires: 0 };
             if command::is_counted(rows) {
-                let ShownRows { rows: keys, dated, dead, beside } = rows.shown_rows();
+                let ShownRows { rows: keys, dated, dead, beside, .. } = rows.shown_rows();
                 (shown.keys, shown.expires) = (keys, dated);
                 counts.tombstones += dead;
                 counts.conflicting += beside;

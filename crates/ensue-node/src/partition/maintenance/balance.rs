@@ -13,6 +13,7 @@ use crate::homes::home_of;
 use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
+use crate::view::{Shown, view_of};
 use bytes::Bytes;
 use ensue_protocol::Choice;
 use ensue_resp::Request;
@@ -55,15 +56,18 @@ impl Maintenance {
             let keys = rows.take_escrows(CHANGED_AT_ONCE, after, OTHERS_AT_ONCE);
             *after = rows.escrow_after(after, OTHERS_AT_ONCE);
             for key in keys {
-                let row = keyspaces.keyspace(keyspace).row(&key);
-                // Readers of this datacenter see its writes at once, also one that rests on what they do not see yet.
-                let hides = versioned && matches!(row, Some(RowRef::Whole(row)) if row.unsettled() > 0);
-                let busy = hides || !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &key);
+                let busy = !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &key);
                 if busy || others.is_catching_up() || keyspaces.write_refusal(cx, others, false).is_some() {
                     keyspaces.keyspace(keyspace).keep_escrow(key);
                     continue;
                 }
-                self.give_rights(cx, others, keyspaces, keyspace, key);
+                let row = keyspaces.keyspace(keyspace).row(&key);
+                let hides = versioned && matches!(row, Some(RowRef::Whole(row)) if row.unsettled() > 0);
+                self.give_rights(cx, others, keyspaces, keyspace, key.clone());
+                if hides {
+                    // Something more may be seen of it later, when it does not change.
+                    keyspaces.keyspace(keyspace).keep_escrow(key);
+                }
             }
         }
     }
@@ -79,11 +83,21 @@ impl Maintenance {
         let is_alive = |datacenter: &DatacenterId| !others.failover.failed.contains(*datacenter);
         let alive = others.replication.datacenters().filter(is_alive).collect();
         let home = home_of(&cx.config.homes, keyspace, &key);
+        // Readers of this datacenter see its writes at once: one may rest on nothing but what all of them see, as the
+        // first write of a session does.
+        let mut context = Context::default();
+        let choice = others.stable_time.times.select_version(cx, keyspace, &mut context.causes);
+        if choice == Choice::Wait {
+            return keyspaces.keyspace(keyspace).keep_escrow(key);
+        }
+        let protocols = cx.protocols.clone();
+        let shown = Shown::of(protocols[usize::from(keyspace.0)].as_ref(), &choice);
         let at = cx.tick();
         let (stamp, operation) = (cx.stamp(at), cx.next_operation());
         let write = Write { stamp, at, operation, dependencies: None };
-        let mut writer = cx.writer(keyspace, write, &Choice::Newest);
-        let mut evaluation = Evaluation::writing(keyspaces.keyspace(keyspace), &mut writer, View::Newest);
+        let mut writer = cx.writer(keyspace, write, &choice);
+        let view = view_of(&shown, View::Newest);
+        let mut evaluation = Evaluation::writing(keyspaces.keyspace(keyspace), &mut writer, view);
         let request = Request::Bounded(Bounded::Balance { key: key.clone(), others: alive, home });
         let answer = command::run(&request, &mut evaluation);
         let observed = evaluation.observed;
@@ -92,6 +106,6 @@ impl Maintenance {
         if changes.effects.is_empty() && answer == Ok(Reply::Integer(0)) {
             keyspaces.keyspace(keyspace).forget_escrow(&key);
         }
-        keyspaces.log_write(cx, others, &mut Context::default(), keyspace, stamp, (changes, observed));
+        keyspaces.log_write(cx, others, &mut context, keyspace, stamp, (changes, observed));
     }
 }

@@ -45,6 +45,44 @@ fn rows_are_evicted_and_no_write_is_refused() {
     }
 }
 
+/// What is counted for a small row, but for its key.
+const SMALL_ROW_BYTES: usize = 84 + 10;
+
+/// Small rows of which the first so many fit, while the other datacenter has had none of what was evicted.
+fn with_small_rows(protocol: &str, count: usize) -> Clients {
+    let mut clients = Clients::new(protocol);
+    (0..count).for_each(|number| drop(clients.ask(9, &format!("SET k{number} {}", "v".repeat(10)))));
+    let rows: usize = (0..count).map(|number| SMALL_ROW_BYTES + format!("k{number}").len()).sum();
+    // A partition takes something itself.
+    let set = format!("CONFIG SET maxmemory {} maxmemory-policy allkeys-random", rows + 4_096);
+    assert_eq!(clients.ask(9, &set), "+OK|");
+    clients
+}
+
+/// Sets so many small rows more; how many were refused.
+fn add_small_rows(clients: &mut Clients, count: usize) -> usize {
+    let set = |number| format!("SET more{number} {}", "v".repeat(10));
+    (0..count).filter(|number| clients.ask(9, &set(*number)).starts_with("-OOM")).count()
+}
+
+#[test]
+fn of_small_rows_as_many_are_evicted_as_come() {
+    for protocol in ["eiger", "cops", "eventual", "log"] {
+        let mut clients = with_small_rows(protocol, 3_000);
+        assert_eq!(add_small_rows(&mut clients, 250), 0, "{protocol}");
+        let left = count(&mut clients, "k*") + count(&mut clients, "more*");
+        assert!((2_980..=3_001).contains(&left), "{protocol}: {left} rows");
+    }
+}
+
+#[test]
+fn what_is_left_of_small_rows_empties_no_cache() {
+    let mut clients = with_small_rows("eiger", 1_000);
+    assert!(add_small_rows(&mut clients, 3_000) > 1_000, "nothing that was evicted is forgotten");
+    let left = count(&mut clients, "k*") + count(&mut clients, "more*");
+    assert!(left > 800, "{left} rows");
+}
+
 #[test]
 fn transactions_make_room_as_single_writes_do() {
     let mut clients = Clients::new("eiger");
