@@ -87,6 +87,31 @@ def test_a_transaction_is_executed_at_home(homes):
         client.mset({"lock:{t}a": 1, "{t}other": 1})
 
 
+def test_what_is_watched_at_a_home_is_exact_from_everywhere(homes):
+    clients = [homes.session(datacenter) for datacenter in homes.each()]
+
+    def count(client):
+        def increment(pipe):
+            value = int(pipe.get("lock:watched") or 0)
+            pipe.multi()
+            pipe.set("lock:watched", value + 1)
+
+        for _ in range(20):
+            client.transaction(increment, "lock:watched")
+
+    together(*(lambda c=client: count(c) for client in clients))
+    assert homes.client(1).get("lock:watched") == "60"
+    with homes.client(2).pipeline() as pipe:
+        pipe.watch("lock:watched")
+        homes.client(3).set("lock:watched", "other")
+        pipe.multi()
+        pipe.set("lock:watched", "lost")
+        with pytest.raises(redis.WatchError):
+            pipe.execute()
+    with homes.client(2).pipeline() as pipe, pytest.raises(redis.ResponseError, match="^CROSSHOME "):
+        pipe.watch("lock:watched", "other")
+
+
 def test_without_a_link_nothing_happens_and_after_it_all_goes_on(homes):
     client = homes.client(3)
     assert client.set("lock:away", "before")

@@ -19,7 +19,7 @@ mod entry;
 pub(crate) use entry::Arrival;
 
 use crate::Topology;
-use crate::homes::{is_on_keys, may_run_at_home};
+use crate::homes::{is_check, is_on_keys, may_run_at_home};
 use crate::link_rule::{self, NotTheirs};
 use ensue_protocol::Protocol;
 use ensue_types::{
@@ -304,12 +304,22 @@ impl Admission<'_> {
         let branches = self.protocol(*keyspace)?.needs().branches;
         admit(!branches, "a command at the home of keys that can have none")?;
         past(context)?;
+        let check = commands.first().filter(|args| *transaction && is_check(args));
+        if let Some(check) = check {
+            let most = 1 + 2 * limits::WATCHED_KEYS_MAX;
+            admit(check.len() % 2 == 1 && check.len() <= most, "a check of no watched keys at a home")?;
+        }
+        let rest = &commands[usize::from(check.is_some())..];
         let most = if *transaction { limits::MULTI_COMMANDS_MAX } else { 1 };
-        admit((1..=most).contains(&commands.len()), "more commands at a home than are asked for at once")?;
-        commands.iter().try_for_each(|args| {
+        let least = usize::from(check.is_none());
+        admit((least..=most).contains(&rest.len()), "more commands at a home than are asked for at once")?;
+        rest.iter().try_for_each(|args| {
             let spec = args.first().and_then(|name| ensue_resp::lookup(name));
             let spec = spec.ok_or("an unknown command at the home of keys")?;
-            let may = if *transaction { may_run_at_home(spec) } else { is_on_keys(spec) };
+            let may = match transaction {
+                true => may_run_at_home(spec),
+                false => is_on_keys(spec) || spec.name == "watch",
+            };
             admit(may, "a command that does not go to the home of keys")?;
             admit(ensue_resp::check_arity(spec, args.len()), "a command of another arity at the home of keys")
         })

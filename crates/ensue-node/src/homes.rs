@@ -24,6 +24,18 @@ pub(crate) fn may_run_at_home(spec: &CommandSpec) -> bool {
     is_on_keys(spec) || matches!(spec.name, "ping" | "echo" | "time" | "unwatch" | "select")
 }
 
+/// What stands before the commands of a transaction that goes to the home of its keys, if keys are watched: a word that
+/// is no command of clients, and each watched key with its number.
+pub(crate) fn is_check(args: &[Bytes]) -> bool {
+    args.first().is_some_and(|name| name.eq_ignore_ascii_case(b"watched"))
+}
+
+/// The keys of such a check.
+pub(crate) fn checked_keys(args: &[Bytes]) -> impl Iterator<Item = &Bytes> {
+    let args = if is_check(args) { &args[1..] } else { &[] };
+    args.iter().step_by(2)
+}
+
 /// Whether a command names the keys that it is about.
 pub(crate) fn is_on_keys(spec: &CommandSpec) -> bool {
     matches!(spec.route, Route::Key | Route::Split(_) | Route::Together | Route::Script | Route::Rename)

@@ -47,7 +47,7 @@ pub(super) enum Then {
     Debug,
     /// They are the keys of a partition, of which those of a slot are told.
     InSlot(InSlot),
-    /// They are the numbers under which the keys of this `WATCH` are watched.
+    /// They are the numbers under which the keys of this `WATCH` are watched, at their home if that is elsewhere.
     Watch(Args),
     /// Every partition was told of the script of this command, which is executed now.
     Script(Args),

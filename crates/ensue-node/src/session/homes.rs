@@ -15,7 +15,7 @@ use super::home_requests::Unsent;
 use super::home_waits::Wait;
 use super::put_back;
 use super::step::Step;
-use crate::homes::{STABLE_AT_HOME, has_homes, home_of, is_on_keys};
+use crate::homes::{STABLE_AT_HOME, checked_keys, has_homes, home_of, is_on_keys};
 use ensue_resp::request::Blocking;
 use ensue_resp::{CommandSpec, Flags, Route};
 use ensue_types::{Args, Context, DatacenterId, KeyspaceId, Mode, Reply, Rule, partition_of};
@@ -76,12 +76,56 @@ pub(super) fn place<'a>(
     }
 }
 
+/// The one datacenter elsewhere at which these keys are watched, if they have their home there.
+pub(super) fn watch_place<'a>(
+    core: &CoreState,
+    contexts: &Contexts,
+    keys: impl IntoIterator<Item = &'a bytes::Bytes>,
+) -> Place {
+    let (config, keyspace) = (&core.config, contexts.selected());
+    let own = config.topology.datacenter;
+    let home = |key: &bytes::Bytes| home_of(&config.homes, keyspace, key).unwrap_or(own);
+    let mut homes: Vec<DatacenterId> = keys.into_iter().map(home).collect();
+    homes.dedup();
+    match homes[..] {
+        _ if !Rule::HomeCommandsRunAtHome.holds() => Place::Here,
+        [] => Place::Here,
+        [home] if home == own => Place::Here,
+        [_] if is_stable(contexts.own()) => Place::Refused(STABLE_AT_HOME),
+        [home] => Place::Away(home),
+        _ => Place::Refused(WATCHED_APART),
+    }
+}
+
+/// Where a `MULTI` runs whose watched keys these are: where they are watched.
+pub(super) fn place_of_watched<'a>(
+    core: &CoreState,
+    contexts: &Contexts,
+    check: &Args,
+    commands: impl IntoIterator<Item = Command<'a>>,
+) -> Place {
+    let (config, keyspace) = (&core.config, contexts.selected());
+    let commands: Vec<Command<'a>> = commands.into_iter().collect();
+    match watch_place(core, contexts, checked_keys(check)) {
+        Place::Here => match place(core, contexts, commands) {
+            Place::Away(_) => Place::Refused(WATCHED_APART),
+            place => place,
+        },
+        Place::Away(home) => {
+            let mut keys = commands.iter().flat_map(|(spec, args)| keys(spec, args));
+            match keys.all(|key| home_of(&config.homes, keyspace, key) == Some(home)) {
+                true => Place::Away(home),
+                false => Place::Refused(WATCHED_APART),
+            }
+        }
+        refused => refused,
+    }
+}
+
 /// Whether this datacenter is the home of all keys of a request, which has some.
 pub(super) fn is_home_of(core: &CoreState, request: &HomeRequest) -> bool {
     let config = &core.config;
-    let spec = |args: &Args| args.first().and_then(|name| ensue_resp::lookup(name));
-    let commands = request.commands.iter().filter_map(|args| Some((spec(args)?, args)));
-    let mut keys = commands.flat_map(|(spec, args)| keys(spec, args)).peekable();
+    let mut keys = request.commands.iter().flat_map(keys_of).peekable();
     let own = Some(config.topology.datacenter);
     keys.peek().is_some() && keys.all(|key| home_of(&config.homes, request.keyspace, key) == own)
 }
@@ -122,7 +166,7 @@ fn ask(
     let spec = |args: &Args| args.first().and_then(|name| ensue_resp::lookup(name));
     let specs = commands.iter().filter_map(|args| Some((spec(args)?, args)));
     let may_write = specs.clone().any(|(spec, _)| writes(spec));
-    let first = specs.flat_map(|(spec, args)| keys(spec, args)).next();
+    let first = commands.iter().flat_map(keys_of).next();
     let Some(partition) = first.map(|key| partition_of(key, cx.spread())) else { return Step::Ready };
     let home = CoreName { datacenter, core: cx.core.placement.owner(topology, datacenter, partition) };
     let request = HomeRequest {
@@ -257,16 +301,16 @@ pub(super) fn is_about_all_keyspaces(spec: &CommandSpec) -> bool {
     spec.route == Route::Everywhere || matches!(spec.name, "publish" | "spublish")
 }
 
-/// Whether `WATCH` names a key whose home is elsewhere: what changes there is not known here at once.
-pub(super) fn is_watched_elsewhere(cx: &Cx<'_>, args: &Args) -> bool {
-    let config = &cx.core.config;
-    let home = |key: &bytes::Bytes| home_of(&config.homes, cx.keyspace(), key);
-    let mut homes = args[1..].iter().filter_map(home);
-    homes.any(|home| home != config.topology.datacenter) && Rule::HomeCommandsRunAtHome.holds()
-}
-
 fn writes(spec: &CommandSpec) -> bool {
     spec.is_write() && !spec.flags.contains(Flags::READONLY)
+}
+
+/// The keys of a command that goes to their home, those of `WATCH` and of what checks what is watched among them.
+fn keys_of(args: &Args) -> impl Iterator<Item = &bytes::Bytes> {
+    let spec = args.first().and_then(|name| ensue_resp::lookup(name));
+    let watched = spec.filter(|spec| spec.name == "watch").map(|_| &args[1..]).unwrap_or_default();
+    let own = spec.into_iter().flat_map(move |spec| keys(spec, args));
+    checked_keys(args).chain(watched).chain(own)
 }
 
 /// The keys of a command; none of one that cannot be read.
@@ -305,13 +349,9 @@ pub(super) const SHARED: Reply = Reply::error(
      CAUSAL SESSION",
 );
 
-/// The answer to `WATCH`, and to an `EXEC` that goes to the home of its keys when other keys are watched here.
-pub(super) const WATCHED_ELSEWHERE: Reply = Reply::error(
-    "CROSSHOME WATCH of a key with a home elsewhere is refused: what changes there is not known here at once; use a \
-     script",
-);
-pub(super) const WATCHED_HERE: Reply = Reply::error(
-    "CROSSHOME keys that are watched here, and a transaction that goes to the home of its keys: nothing was executed",
+/// The answer to a `WATCH`, and to an `EXEC`.
+const WATCHED_APART: Reply = Reply::error(
+    "CROSSHOME the keys that are watched, and those of the transaction, must have the same home: nothing was executed",
 );
 const SEVERAL_HOMES: Reply = Reply::error(
     "CROSSHOME the keys have different homes, and are not changed or read together: nothing was executed",

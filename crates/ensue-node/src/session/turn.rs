@@ -463,11 +463,10 @@ impl Turn<'_> {
                 for (spec, args) in multi.commands().chain(exec) {
                     begin::show(&mut self.cx, &self.session.client, spec, args);
                 }
-                match homes::place(self.cx.core, self.cx.contexts, multi.commands()) {
+                match away::place(self, check.as_ref(), &multi) {
                     Place::Here => {}
                     Place::Refused(reply) => return self.reply(&reply),
-                    Place::Away(_) if check.is_some() => return self.reply(&homes::WATCHED_HERE),
-                    Place::Away(home) => match multi.into_request() {
+                    Place::Away(home) => match multi.into_request(check) {
                         Ok(commands) => return away::send(self, home, commands, true),
                         Err(reply) => return self.reply(&reply),
                     },
@@ -505,14 +504,7 @@ impl Turn<'_> {
                 session.multi = Some(Multi::default());
                 Reply::OK
             }
-            "watch" if homes::is_watched_elsewhere(cx, args) => homes::WATCHED_ELSEWHERE,
-            "watch" => match session.watched.plan(cx, args) {
-                Err(refusal) => refusal,
-                Ok(plan) => {
-                    cx.requests.ask(1);
-                    return self.execute(plan, Then::Watch(args.clone()));
-                }
-            },
+            "watch" => return away::watch(self, args),
             "unwatch" => {
                 session.watched.clear();
                 Reply::OK
@@ -624,7 +616,8 @@ impl Turn<'_> {
             Then::Debug => self.complete(vec![debug::object(plan.assemble(answers))]),
             Then::InSlot(in_slot) => self.complete(vec![in_slot.answer(plan.assemble(answers))]),
             Then::Watch(args) => {
-                let reply = self.session.watched.on_numbers(self.cx.keyspace(), args, plan.assemble(answers));
+                let numbers = plan.assemble(answers);
+                let reply = away::watched(self, args, numbers);
                 self.complete(vec![reply]);
             }
             Then::Script(args) => {

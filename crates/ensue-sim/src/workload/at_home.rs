@@ -1,5 +1,5 @@
-//! Clients of keys with a home: counters that are incremented, locks that are taken and released with a token, and
-//! queues whose elements are waited for.
+//! Clients of keys with a home: counters that are incremented, by one command or under `WATCH`, locks that are taken
+//! and released with a token, and queues whose elements are waited for.
 //!
 //! They have connections and a history of their own, in a keyspace that nobody else writes, because what is judged is
 //! another thing: not causality, but that each command happens at most once, and in one place
@@ -57,6 +57,8 @@ struct HomeClient {
     commands: usize,
     /// What has no answer yet, in the history.
     waiting: Option<usize>,
+    /// The counter that it increments under `WATCH`, and the answers so far.
+    watching: Option<(u64, Vec<Answer>)>,
     /// A lock that it holds, or may hold.
     lock: Option<(u64, String)>,
 }
@@ -72,7 +74,7 @@ impl AtHome {
             let mut random = Random::stream(options.seed, &format!("client of homes {place}"));
             let site = Site(random.index(options.shape.sites()));
             let incoming = Answers::default();
-            let (connection, waiting, lock) = (None, None, None);
+            let (connection, waiting, watching, lock) = (None, None, None, None);
             clients.push(HomeClient {
                 random,
                 site,
@@ -82,6 +84,7 @@ impl AtHome {
                 selected: false,
                 commands: 0,
                 waiting,
+                watching,
                 lock,
             });
         }
@@ -98,7 +101,46 @@ impl AtHome {
 }
 
 impl HomeClient {
-    fn draw(&mut self, place: usize, operations: usize) -> (HomeOperation, Args) {
+    fn draw(&mut self, place: usize, operations: usize) -> (HomeOperation, Vec<Args>) {
+        if self.random.chance(150) {
+            let counter = self.random.below(COUNTERS);
+            self.watching = Some((counter, Vec::new()));
+            let texts = [format!("WATCH home:c{counter}"), format!("GET home:c{counter}")];
+            let operation = HomeOperation::new(Kind::Increment, counter, String::new());
+            return (operation, texts.map(|text| resp::args(&text)).to_vec());
+        }
+        let (operation, args) = self.draw_one(place, operations);
+        (operation, vec![args])
+    }
+
+    /// One answer of an increment under `WATCH`: the last one is that of `EXEC`, as an increment would be answered, or
+    /// the error that ends it. Before that the rest is sent, when it is known what to write.
+    fn on_watched(&mut self, world: &mut World, connection: ConnectionId, answer: Answer) -> Option<Answer> {
+        let (counter, answers) = self.watching.as_mut()?;
+        answers.push(answer);
+        let value = match answers.get(1)? {
+            Answer::Nil => Some(0),
+            answer => answer.text().and_then(|text| text.parse::<i64>().ok()),
+        };
+        let (Some(value), None) = (value, answers[0].error()) else {
+            let (_, answers) = self.watching.take()?;
+            return answers.into_iter().rev().find(|answer| answer.error().is_some());
+        };
+        if answers.len() == 2 {
+            let texts = ["MULTI".to_owned(), format!("SET home:c{counter} {}", value + 1), "EXEC".to_owned()];
+            world.send(connection, texts.iter().map(|text| resp::args(text)).collect());
+        }
+        if answers.len() < 5 {
+            return None;
+        }
+        let (_, mut answers) = self.watching.take()?;
+        match answers.pop()? {
+            Answer::Array(_) => Some(Answer::Integer(value + 1)),
+            answer => Some(answer),
+        }
+    }
+
+    fn draw_one(&mut self, place: usize, operations: usize) -> (HomeOperation, Args) {
         let counter = self.random.below(COUNTERS);
         if let Some((lock, token)) = self.lock.clone() {
             if self.random.chance(600) {
@@ -193,7 +235,7 @@ impl Workload {
         if !client.selected {
             return true;
         }
-        let (drawn, args) = client.draw(index - *first, history.operations.len());
+        let (drawn, commands) = client.draw(index - *first, history.operations.len());
         if drawn.kind == Kind::Acquire {
             client.lock = Some((drawn.number, drawn.token.clone()));
         }
@@ -201,7 +243,7 @@ impl Workload {
         client.waiting = Some(history.operations.len());
         client.commands += 1;
         history.operations.push(operation);
-        world.send(connection, vec![args]);
+        world.send(connection, commands);
         true
     }
 
@@ -225,6 +267,13 @@ impl Workload {
                 client.selected = answer == Answer::Status("OK".into());
                 continue;
             }
+            let answer = match client.watching {
+                Some(_) => match client.on_watched(world, connection, answer) {
+                    Some(answer) => answer,
+                    None => continue,
+                },
+                None => answer,
+            };
             let Some(index) = client.waiting.take() else {
                 return Err(Violation::new(property::PROTOCOL, format!("unasked answer {answer}")));
             };
@@ -247,8 +296,10 @@ impl Workload {
                 client.lock = None;
             }
         }
-        let at = world.now() + client.random.skewed(1, world.options.workload.think_us_max);
-        world.alarm(at, Alarm::Client(*first + place));
+        if client.waiting.is_none() {
+            let at = world.now() + client.random.skewed(1, world.options.workload.think_us_max);
+            world.alarm(at, Alarm::Client(*first + place));
+        }
         Ok(true)
     }
 
@@ -261,6 +312,7 @@ impl Workload {
         let client = &mut clients[place];
         client.connection = None;
         client.waiting = None;
+        client.watching = None;
         client.site = Site(client.random.index(world.options.shape.sites()));
         world.alarm(world.now() + AGAIN_US, Alarm::Client(*first + place));
         true
@@ -269,7 +321,7 @@ impl Workload {
     /// A command of these clients that should have been answered by now.
     pub(super) fn overdue_at_home(&self, world: &World, patience_us: u64) -> Option<Violation> {
         let tuning = &world.options.tuning;
-        let waits_us = 2_000 * (tuning.home_wait_ms + tuning.request_timeout_ms + POP_MS_MAX);
+        let waits_us = 6_000 * (tuning.home_wait_ms + tuning.request_timeout_ms + POP_MS_MAX);
         self.at_home.clients.iter().find_map(|client| {
             let operation = &self.at_home.history.operations[client.waiting?];
             let datacenter = world.options.shape.datacenter(client.site);

@@ -318,23 +318,84 @@ fn what_is_about_all_keyspaces_waits_for_what_was_done_at_homes_in_any() {
     }
 }
 
+/// The numbers under which a home watches keys.
+fn numbers(numbers: &[i64], operations: &[(u8, u16, u64)]) -> HomeOutcome {
+    executed(Reply::Array(numbers.iter().copied().map(Reply::Integer).collect()), operations)
+}
+
 #[test]
-fn what_changes_at_a_home_elsewhere_is_not_watched_here() {
+fn what_is_watched_at_a_home_elsewhere_is_checked_there() {
     let mut world = world();
-    let refused = world.ask("WATCH other lock:a");
-    assert!(refused.starts_with("-CROSSHOME WATCH of a key"), "{refused}");
-    world.send(&["WATCH other"]);
-    world.executed(vec![Reply::Array(vec![Reply::Integer(1)])]);
+    world.send(&["WATCH lock:{t}a lock:{t}b"]);
+    let request = requested(&mut world);
+    assert_eq!(words_of(&request.1), ["WATCH lock:{t}a lock:{t}b"]);
+    assert!(!request.1.transaction);
+    answer(&mut world, &request, numbers(&[5, 6], &[(1, 2, 5)]));
     assert_eq!(world.received(), "+OK|");
+    // What is read here is not older than what was watched.
+    world.send(&["GET lock:{t}a"]);
+    let check = world.next();
+    let Message::CheckDependencies { check: number, .. } = check.message else { panic!("a question") };
+    assert!(world.sent.is_empty());
+    world.answer(&check, 1, Message::DependenciesMet { check: number, unrecoverable: Vec::new() });
+    world.executed(vec![bulk("1")]);
+    assert_eq!(world.received(), "$1|1|");
+    world.send(&["MULTI", "SET lock:{t}a 2", "EXEC"]);
+    let request = requested(&mut world);
+    assert!(request.1.transaction);
+    assert_eq!(words_of(&request.1), ["watched lock:{t}a 5 lock:{t}b 6", "SET lock:{t}a 2"]);
+    answer(&mut world, &request, executed(Reply::NilArray, &[]));
+    assert_eq!(world.received(), "+OK|+QUEUED|*-1|");
+    world.send(&["MULTI", "SET lock:{t}a 2", "EXEC"]);
+    assert_eq!(words_of(&requested(&mut world).1), ["SET lock:{t}a 2"], "they are watched no longer");
+}
+
+#[test]
+fn a_transaction_goes_to_where_its_keys_are_watched() {
+    let refused = |world: &mut World, commands: &[&str]| {
+        world.send(commands);
+        let received = world.received();
+        let words =
+            "-CROSSHOME the keys that are watched, and those of the transaction, must have the same home";
+        assert!(received.contains(words), "{commands:?}: {received}");
+    };
+    let watches = |world: &mut World| {
+        world.send(&["WATCH lock:a"]);
+        let request = requested(world);
+        answer(world, &request, numbers(&[5], &[]));
+        assert_eq!(world.received(), "+OK|");
+    };
+    let mut world = world();
+    refused(&mut world, &["WATCH other lock:a"]);
+    refused(&mut world, &["WATCH own:a lock:a"]);
+    for key in ["other", "own:a"] {
+        world.send(&[&format!("WATCH {key}")]);
+        world.executed(vec![Reply::Array(vec![Reply::Integer(1)])]);
+        assert_eq!(world.received(), "+OK|");
+        refused(&mut world, &["MULTI", "SET lock:a 1", "EXEC"]);
+        watches(&mut world);
+        refused(&mut world, &["MULTI", &format!("SET {key} 1"), "EXEC"]);
+    }
+    // What only reads goes there, too, and so does nothing.
+    for commands in [&["MULTI", "GET lock:a", "EXEC"][..], &["MULTI", "EXEC"]] {
+        watches(&mut world);
+        world.send(commands);
+        let words = words_of(&requested(&mut world).1);
+        assert_eq!(words[0], "watched lock:a 5");
+        assert_eq!(words.len() + 1, commands.len());
+        world = super::homes::world();
+    }
+}
+
+#[test]
+fn a_watch_without_a_home_watches_nothing() {
+    let mut world = world();
+    world.send(&["WATCH lock:a"]);
+    let request = requested(&mut world);
+    world.sessions.on_peer_down(world.now, CoreName { datacenter: FAR, core: CoreId(request.0) });
+    ready(&mut world, FAR_BOOT + 1);
+    let error = world.received();
+    assert!(error.starts_with("-HOMEAWAY dc2, the home of these keys, was restarted"), "{error}");
     world.send(&["MULTI", "SET lock:a 1", "EXEC"]);
-    let received = world.received();
-    assert!(
-        received.ends_with(
-            "+QUEUED|-CROSSHOME keys that are watched here, and a transaction that goes to the \
-                                home of its keys: nothing was executed|"
-        ),
-        "{received}"
-    );
-    world.send(&["WATCH own:a"]);
-    assert!(!world.sent.is_empty(), "its home is here");
+    assert_eq!(words_of(&requested(&mut world).1), ["SET lock:a 1"]);
 }

@@ -183,3 +183,31 @@ fn another_process_of_the_origin_begins_anew() {
     ask(&mut world, &HomeRequest { boot: FAR_BOOT + 1, ..request(5, &["INCR own:n"]) });
     assert_eq!(executes(&world.next()), ["INCR own:n"], "the number is another one's");
 }
+
+#[test]
+fn a_session_elsewhere_watches_by_numbers() {
+    let mut world = world();
+    ask(&mut world, &request(5, &["WATCH own:{a}"]));
+    assert_eq!(executes(world.sent.front().expect("sent")), ["WATCH own:{a}"]);
+    let numbers = Reply::Array(vec![Reply::Integer(7)]);
+    world.executed(vec![numbers.clone()]);
+    assert_eq!(reply_of(&answered(&mut world).1), numbers);
+    assert_eq!(world.sessions.sessions.len(), 1, "nothing is kept for it");
+    for stands in [true, false] {
+        ask(&mut world, &request(6 + u64::from(stands), &["watched own:{a} 7", "SET own:{a} 1"]));
+        let transact = world.next();
+        let Message::Transact { request, parts, .. } = &transact.message else {
+            panic!("{:?}", transact.message)
+        };
+        let commands: Vec<String> = parts[0].commands.iter().map(|(_, args)| words(args)).collect();
+        assert_eq!(commands, ["watched own:{a} 7", "SET own:{a} 1"]);
+        let reply = if stands { Reply::OK } else { Reply::Nil };
+        let replies = vec![(0, Reply::Integer(i64::from(stands))), (1, reply)];
+        let done = Message::Transacted { request: *request, context: Context::default(), replies };
+        world.answer(&transact, 1, done);
+        let expected = if stands { Reply::Array(vec![Reply::OK]) } else { Reply::NilArray };
+        assert_eq!(reply_of(&answered(&mut world).1), expected);
+    }
+    ask(&mut world, &request(9, &["watched lock:a 7", "SET own:a 1"]));
+    assert!(matches!(reply_of(&answered(&mut world).1), Reply::Error(text) if text.starts_with("HOMEAWAY ")));
+}

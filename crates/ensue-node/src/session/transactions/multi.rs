@@ -68,10 +68,14 @@ impl Multi {
     }
 
     /// The commands as they go to the home of their keys, or why they cannot.
-    pub(crate) fn into_request(self) -> Result<Vec<Args>, Reply> {
+    pub(in crate::session) fn into_request(self, check: Option<Check>) -> Result<Vec<Args>, Reply> {
         match self.commands.iter().find(|(spec, _)| !crate::homes::may_run_at_home(spec)) {
+            _ if self.failed => Err(ABORTED),
             Some((spec, _)) => Err(not_at_home(spec)),
-            None => Ok(self.commands.into_iter().map(|(_, args)| args).collect()),
+            None => {
+                let commands = self.commands.into_iter().map(|(_, args)| args);
+                Ok(check.map(|check| check.args).into_iter().chain(commands).collect())
+            }
         }
     }
 

@@ -4,11 +4,14 @@
 //!   ends it.
 //! - On EXEC: the transaction carries the keys and their numbers to the owner, which executes it only if all of these
 //!   registrations still exist. One partition must therefore own all keys that are watched, read and written.
+//! - At a home elsewhere the session asks there for the numbers, and sends them there with the transaction.
 //! - On EXEC, DISCARD, UNWATCH and RESET the session drops its list. Owners are not notified; they drop the oldest
 //!   registrations when there are too many.
 
 use crate::session::cx::Cx;
+use crate::session::failure::UNANSWERED;
 use crate::session::plan::{Check, Plan};
+use ensue_resp::number::parse_i64;
 use ensue_types::{Args, KeyspaceId, Reply, limits, partition_of};
 
 /// The watched keys of a session.
@@ -34,7 +37,7 @@ impl Watched {
     /// The owners have answered: the numbers of these keys, or an error.
     pub(crate) fn on_numbers(&mut self, keyspace: KeyspaceId, args: Args, reply: Reply) -> Reply {
         match reply {
-            Reply::Array(numbers) => {
+            Reply::Array(numbers) if numbers.len() + 1 == args.len() => {
                 for (key, number) in args.into_iter().skip(1).zip(numbers) {
                     // One that no owner can have given: what is not known to stand does not.
                     let number = if let Reply::Integer(number) = number { number } else { -1 };
@@ -42,7 +45,16 @@ impl Watched {
                 }
                 Reply::OK
             }
+            Reply::Array(_) => UNANSWERED,
             error => error,
+        }
+    }
+
+    /// A session elsewhere watches these keys: the check of its transaction, with their numbers.
+    pub(in crate::session) fn restore(&mut self, keyspace: KeyspaceId, check: &Args) {
+        for watch in check[1..].chunks_exact(2) {
+            let number = parse_i64(&watch[1]).unwrap_or(-1);
+            self.keys.push((keyspace, watch[0].clone(), number));
         }
     }
 

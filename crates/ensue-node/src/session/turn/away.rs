@@ -2,10 +2,15 @@
 //! it; and, at that home, a request of another datacenter.
 
 use super::{Interruption, Turn, users};
+use crate::homes::is_check;
 use crate::session::commands::blocked::UNBLOCKED;
+use crate::session::connection::Life;
 use crate::session::exchange::{Exchange, Then};
-use crate::session::homes;
-use crate::session::plan::scripts;
+use crate::session::failure::UNANSWERED;
+use crate::session::homes::{self, Place};
+use crate::session::plan::{Check, scripts};
+use crate::session::step::Step;
+use crate::session::transactions::multi::Multi;
 use bytes::Bytes;
 use ensue_resp::CommandSpec;
 use ensue_types::{Args, DatacenterId, Reply};
@@ -34,11 +39,57 @@ pub(super) fn send(turn: &mut Turn<'_>, home: DatacenterId, commands: Vec<Args>,
     }
 }
 
+/// `WATCH`: the owners of the keys are asked, here or at their home.
+pub(super) fn watch(turn: &mut Turn<'_>, args: &Args) {
+    let (cx, session) = (&turn.cx, &*turn.session);
+    let place = homes::watch_place(cx.core, cx.contexts, &args[1..]);
+    match (session.watched.plan(cx, args), place) {
+        (Err(refusal), _) | (_, Place::Refused(refusal)) => turn.reply(&refusal),
+        (Ok(plan), Place::Here) => {
+            turn.cx.requests.ask(1);
+            turn.execute(plan, Then::Watch(args.clone()));
+        }
+        (Ok(_), Place::Away(home)) => {
+            send(turn, home, vec![args.clone()], false);
+            if turn.session.exchange.is_at_home() {
+                turn.session.then = Then::Watch(args.clone());
+            }
+        }
+    }
+}
+
+/// The answer to a `WATCH` whose keys are watched under these numbers. A session elsewhere keeps them.
+pub(super) fn watched(turn: &mut Turn<'_>, args: Args, numbers: Reply) -> Reply {
+    match turn.session.life {
+        Life::Elsewhere => numbers,
+        _ => turn.session.watched.on_numbers(turn.cx.keyspace(), args, numbers),
+    }
+}
+
+/// Where an `EXEC` runs.
+pub(super) fn place(turn: &Turn<'_>, check: Option<&Check>, multi: &Multi) -> Place {
+    let (core, contexts) = (&turn.cx.core, &turn.cx.contexts);
+    match check {
+        Some(check) => homes::place_of_watched(core, contexts, &check.args, multi.commands()),
+        None => homes::place(core, contexts, multi.commands()),
+    }
+}
+
 /// The home of keys has answered, or will never do so.
 pub(in crate::session) fn on_answer(turn: &mut Turn<'_>, number: u64, outcome: HomeOutcome) {
     match std::mem::take(&mut turn.session.exchange) {
         Exchange::AtHome(waiting) if waiting.waits_for(number) => {
-            let step = waiting.on_answer(&mut turn.cx, outcome);
+            let step =
+                match (waiting.on_answer(&mut turn.cx, outcome), std::mem::take(&mut turn.session.then)) {
+                    (Step::Answered(mut replies), Then::Watch(args)) => {
+                        let numbers = replies.pop().unwrap_or(UNANSWERED);
+                        Step::answer(watched(turn, args, numbers))
+                    }
+                    (step, then) => {
+                        turn.session.then = then;
+                        step
+                    }
+                };
             turn.follow(step);
             turn.advance();
         }
@@ -99,6 +150,10 @@ fn give_up(turn: &mut Turn<'_>, answer: Reply) {
 /// A request of another datacenter: one command, or those of a `MULTI`.
 pub(in crate::session) fn on_request(turn: &mut Turn<'_>, transaction: bool, mut commands: Vec<Args>) {
     if transaction {
+        if commands.first().is_some_and(|first| is_check(first)) {
+            let check = commands.remove(0);
+            turn.session.watched.restore(turn.cx.keyspace(), &check);
+        }
         let word = |name: &'static [u8]| vec![Bytes::from_static(name)];
         commands.insert(0, word(b"multi"));
         commands.push(word(b"exec"));
