@@ -1,11 +1,12 @@
 """Jobs of Celery, RQ and BullMQ at keys with a home, while links are cut and the home is killed.
 
-    python3 tests/frameworks/queues.py [--jobs 300] [--only celery,rq,bullmq] [--redis]
+    python3 tests/frameworks/queues.py [--jobs 300] [--only celery,rq,bullmq] [--redis] [--away]
 
 Producers in three datacenters send a third of the jobs each, and send again what was refused. Three workers do them;
 each notes the number of a job in a file. Meanwhile the links of one datacenter after the other are cut and healed, and
 the process of the home is killed (-9) and started again. Each job has to be done at least once; how many were done more
-often is told. Workers are connected to the home, because pops that wait are refused elsewhere (docs/home.md).
+often is told. Workers are connected to the home; with `--away` two of them to the other datacenters, where their pops
+wait at the home (docs/home.md).
 
 With `--redis` a single Redis (`appendonly yes`, `everysec`) is killed instead, for comparison: what a queue itself may
 lose when its server dies. Exit code 1 if a job was not done.
@@ -46,15 +47,16 @@ def main():
     parser.add_argument("--jobs", type=int, default=300)
     parser.add_argument("--only", default=",".join(QUEUES))
     parser.add_argument("--redis", action="store_true", help="a Redis instead, which is killed as the home is")
+    parser.add_argument("--away", action="store_true", help="a worker in each datacenter, not three at the home")
     options = parser.parse_args()
     install(chosen("rq_queue,bullmq_queue"))
     lost = 0
     for name in options.only.split(","):
-        lost += run_queue(name, options.jobs, options.redis)
+        lost += run_queue(name, options.jobs, options.redis, options.away)
     sys.exit(1 if lost else 0)
 
 
-def run_queue(name, jobs, is_redis):
+def run_queue(name, jobs, is_redis, are_away):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         if is_redis:
@@ -66,7 +68,7 @@ def run_queue(name, jobs, is_redis):
             with contextlib.redirect_stdout(None):
                 cluster.start()
             begin = time.monotonic()
-            producers, workers, files = employ(name, jobs, cluster, folder)
+            producers, workers, files = employ(name, jobs, cluster, folder, are_away)
             started += producers
             crew = Crew(workers)
             started.append(crew)
@@ -94,14 +96,15 @@ def run_queue(name, jobs, is_redis):
     return len(missing)
 
 
-def employ(name, jobs, cluster, folder):
-    home = f"redis://127.0.0.1:{cluster.client_port(1)}/0"
+def employ(name, jobs, cluster, folder, are_away):
     producers, workers, files = [], [], []
     # What is needed to start a worker, which may end when it loses its connection.
     for datacenter in cluster.each():
         files.append(folder / f"done-{datacenter}")
-        workers.append(lambda log=folder / f"work-{datacenter}", file=files[-1]: begin(name, log, "work", home, file))
         url = f"redis://127.0.0.1:{cluster.client_port(datacenter)}/0"
+        server = url if are_away else f"redis://127.0.0.1:{cluster.client_port(1)}/0"
+        log, file = folder / f"work-{datacenter}", files[-1]
+        workers.append(lambda log=log, server=server, file=file: begin(name, log, "work", server, file))
         first, end = (jobs * part // 3 for part in (datacenter - 1, datacenter))
         producers.append(begin(name, folder / f"produce-{datacenter}", "produce", url, first, end))
     return producers, workers, files
