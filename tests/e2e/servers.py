@@ -19,6 +19,8 @@ class Servers:
         self.directory = directory
         self.ports = Ports()
         self.running = {}
+        # All datacenters that there will be, by their ports.
+        self.names = NAMES
         # Datacenters in the order of the `node` lines, for those whose lines are others than NAMES.
         self.lines = {}
 
@@ -26,12 +28,12 @@ class Servers:
         return self.directory / name
 
     def port(self, name):
-        return self.ports.first + NAMES.index(name)
+        return self.ports.first + self.names.index(name)
 
     def start(self, name, *directives, environment=None):
-        ports = [self.port(one) + PEERS for one in NAMES]
+        ports = [self.port(one) + PEERS for one in self.names]
         lines = self.lines.get(name, NAMES)
-        places = [NAMES.index(one) if one in NAMES else index for index, one in enumerate(lines)]
+        places = [self.names.index(one) if one in self.names else index for index, one in enumerate(lines)]
         nodes = [f"node {one} 127.0.0.1:{ports[place]} cores 1" for one, place in zip(lines, places)]
         own = [f"self {name}", f"port {self.port(name)}", "bind 127.0.0.1", f"dir {self.data(name)}"]
         config = self.directory / f"{name}.conf"

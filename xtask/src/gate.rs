@@ -105,6 +105,7 @@ impl Gate {
             ("", each, &[][..]),
             (" that lose a datacenter", losing, &["--losing"]),
             (" that lose directories", losing, &["--losing-directories"]),
+            (" to which a datacenter is added", losing, &["--joining"]),
             (" with replicas", replicated, &["--replicas"]),
         ] {
             let name = format!("simulator, {seeds} seeds of each protocol{what}");

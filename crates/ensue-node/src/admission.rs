@@ -386,9 +386,10 @@ impl Admission<'_> {
         admit(here, "a dependency check for another partition")
     }
 
-    /// One time a datacenter. Those of others need not be possible: what a dead one wrote is here for ever.
+    /// One time a datacenter. Those of others need not be possible: what a dead one wrote is here for ever. Another
+    /// node of this datacenter may know some more, which have written nothing as long as this one does not know them.
     fn times(&self, times: &TimeVector) -> Verdict {
-        admit(times.len() <= self.topology.datacenters.len(), "times of more datacenters than there are")?;
+        admit(times.len() <= limits::DATACENTERS_MAX, "times of more datacenters than there can be")?;
         possible(times.at(self.topology.datacenter))
     }
 

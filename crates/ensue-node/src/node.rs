@@ -29,6 +29,8 @@ pub struct Node {
     gates: BTreeMap<PartitionId, Gate>,
     /// The cores that can be told something; those of this process, too.
     linked: BTreeSet<CoreName>,
+    /// The cores that have been linked since the start: they know of this one.
+    met: BTreeSet<CoreName>,
     now: Now,
     inbox: VecDeque<Envelope>,
     outputs: VecDeque<Output>,
@@ -87,6 +89,7 @@ impl Node {
             partitions: owned.into_iter().map(partition).collect(),
             gates: BTreeMap::new(),
             linked: BTreeSet::new(),
+            met: BTreeSet::new(),
             now,
             inbox: VecDeque::new(),
             outputs: VecDeque::new(),
@@ -97,6 +100,7 @@ impl Node {
             protocols,
         };
         node.adopt_parameters(false);
+        node.report_unmet();
         node.partitions.values_mut().for_each(|partition| partition.start());
         node.gather();
         Ok(node)
@@ -381,6 +385,9 @@ impl Node {
 
     fn on_link_up(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) {
         self.linked.insert(CoreName { datacenter, core });
+        if self.met.insert(CoreName { datacenter, core }) {
+            self.report_unmet();
+        }
         let (topology, placement) = (self.config.topology.clone(), self.sessions.placement().clone());
         let owns = |partition: PartitionId| placement.owner(&topology, datacenter, partition) == core;
         if datacenter == topology.datacenter {
@@ -388,6 +395,17 @@ impl Node {
         }
         self.sessions.on_peer_up(CoreName { datacenter, core });
         self.partitions.values_mut().for_each(|partition| partition.on_link_up(now, datacenter, &owns));
+    }
+
+    /// A partition of a datacenter that is new waits until every core of all others knows it.
+    fn report_unmet(&mut self) {
+        let topology = &self.config.topology;
+        let cores = topology.others().flat_map(|datacenter| {
+            let cores = topology.datacenters[usize::from(datacenter.0)].cores;
+            (0..cores).map(move |core| CoreName { datacenter, core: CoreId(core) })
+        });
+        let unmet = cores.into_iter().find(|core| !self.met.contains(core));
+        self.partitions.values_mut().for_each(|partition| partition.cx.unmet = unmet);
     }
 
     fn on_link_down(&mut self, now: Now, datacenter: DatacenterId, core: CoreId) {
@@ -416,6 +434,7 @@ impl Node {
         self.partitions.insert(id, Holding::new(partition));
         self.gates.insert(id, Gate::default());
         self.adopt_parameters(false);
+        self.report_unmet();
         self.partitions.get_mut(&id).expect("it was inserted").start();
         let own = CoreName { datacenter: self.config.topology.datacenter, core: self.config.core };
         self.on_owner(now, own, id, term);

@@ -282,7 +282,7 @@ impl Partition {
             Message::Discard { transaction } => self.executor().on_discard(transaction),
             Message::ForgetVote { transaction } => self.executor().on_forget_vote(transaction, time),
             Message::Repeat { number } => self.peering().on_repeat(from, number),
-            Message::Repeated { number } => self.others.on_repeated(from, number),
+            Message::Repeated { number } => self.others.on_repeated(&self.cx, from, number),
             message => self.dispatch_stream(from, time, message),
         }
     }
@@ -665,7 +665,7 @@ impl Partition {
     fn join_when_all_have_answered(&mut self) {
         let (Stage::Joining(joining), mut p) = self.staged() else { return };
         match joining.look_at_answers(&mut p) {
-            Some(Join::AsFirst) => self.serve_as_first(),
+            Some(Join::AsFirst { beside }) => self.serve_as_first(beside),
             Some(Join::Again(directory, answers)) => {
                 let (without, records, open) = joining.rejoin(&mut p, directory, &answers);
                 self.begin_tail_recovery(without, records, open);
@@ -695,11 +695,11 @@ impl Partition {
         self.start();
     }
 
-    /// Nobody knows an earlier directory.
-    fn serve_as_first(&mut self) {
-        let (Stage::Joining(joining), _) = self.staged() else { return };
+    /// Nobody knows an earlier directory. Beside others that hold something it serves when it has that, too.
+    fn serve_as_first(&mut self, beside: Option<u16>) {
+        let Stage::Joining(joining) = &mut self.stage else { return };
         let (records, open, answers) = joining.take();
-        self.serve(records, open, None);
+        self.serve(records, open, beside);
         for (datacenter, introduction) in &answers {
             self.peering().on_introduce(*datacenter, introduction);
             self.halt_if_found();
@@ -761,7 +761,7 @@ impl Partition {
         let session = matches!(envelope.from, Address::Core { .. });
         let session = session || matches!(envelope.message, Message::ReadSnapshotPart { .. });
         if session && !waits_for_the_log(&envelope.message) {
-            return self.cx.refuse_without_tail(&envelope, &[]);
+            return self.others.refuse_for_now(&mut self.cx, &envelope);
         }
         if let Some(envelope) = self.others.keep_notification(&self.cx, envelope) {
             self.take(envelope);

@@ -6,26 +6,27 @@
 use crate::config::{Cluster, Config, fsync_name};
 use ensue_store::superblock::FORMAT;
 use ensue_types::KeyspaceId;
+pub(crate) use ensue_wire::handshake::DATACENTERS;
+use ensue_wire::handshake::OF_A_DATACENTER;
 use ensue_wire::{Scope, Settings};
 
-pub(crate) const DATACENTERS: &str = "datacenters";
 pub(crate) const PARTITIONS: &str = "partitions";
 pub(crate) const LOG_FORMAT: &str = "log-format";
 
 /// The setting that says how many cores the nodes of a datacenter have, in order, and so which partition is where.
 pub(crate) fn cores_of(datacenter: &str) -> String {
-    format!("cores of the nodes of {datacenter}")
+    format!("{}{datacenter}", OF_A_DATACENTER[0])
 }
 
 /// The same of a datacenter whose partitions are replicated, on nodes of equally many cores: there may be more of them
 /// later, to which replicas move.
 pub(crate) fn cores_of_each(datacenter: &str) -> String {
-    format!("cores of each node of {datacenter}")
+    format!("{}{datacenter}", OF_A_DATACENTER[1])
 }
 
 /// The setting that says on how many nodes of a datacenter each partition is, if on several.
 pub(crate) fn replicas_of(datacenter: &str) -> String {
-    format!("replicas in {datacenter}")
+    format!("{}{datacenter}", OF_A_DATACENTER[2])
 }
 
 /// The setting that says which protocol a keyspace has.

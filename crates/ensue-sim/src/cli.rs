@@ -39,6 +39,8 @@ pub struct SimOptions {
     pub losing: bool,
     /// In each seed directories of a datacenter are lost, exchanged, or replaced by old copies.
     pub losing_directories: bool,
+    /// In each seed the last datacenter is added while clients work.
+    pub joining: bool,
     /// Partitions are on three cores each.
     pub replicas: bool,
     /// In each seed clocks run far ahead, and operators give their datacenters other times.
@@ -125,6 +127,7 @@ fn options_of(seed: u64, rules: Rules, protocol: Option<&str>, options: &SimOpti
     let drawn = if options.wild_clocks { drawn.wild_clocks() } else { drawn };
     let drawn = if options.losing { drawn.losing() } else { drawn };
     let drawn = if options.losing_directories { drawn.losing_directories() } else { drawn };
+    let drawn = if options.joining { drawn.joining() } else { drawn };
     if options.replicas { drawn.replicated() } else { drawn }
 }
 
@@ -139,9 +142,10 @@ pub fn replay_line(report: &Report) -> String {
         (false, false) => "",
     };
     let replicas = if options.says_replicated() { " --replicas" } else { "" };
+    let joining = if options.says_joining() { " --joining" } else { "" };
     let wild = if options.says_wild_clocks() { " --wild-clocks" } else { "" };
     let (protocol, broken) = (protocol.unwrap_or_default(), broken.unwrap_or_default());
-    format!("ensue sim --seed {}{protocol}{wild}{losing}{replicas}{broken}", options.seed)
+    format!("ensue sim --seed {}{protocol}{wild}{losing}{joining}{replicas}{broken}", options.seed)
 }
 
 fn one(seed: u64, rules: Rules, options: &SimOptions) -> i32 {

@@ -6,7 +6,8 @@ mod settings;
 
 use crate::branching::options;
 use crate::faults::{
-    Fault, Kill, Kind as _, LoseDatacenter, MoveReplica, OF_DIRECTORIES, PowerLoss, RecoverClock,
+    AddDatacenter, Fault, Kill, Kind as _, LearnDatacenter, LoseDatacenter, MoveReplica, OF_DIRECTORIES,
+    OF_GROWTH, PowerLoss, RecoverClock,
 };
 use crate::oracle::folded;
 use crate::random::Random;
@@ -168,6 +169,38 @@ impl Options {
         self.shape.replicas = 3;
         // Each step of a transaction rests on a majority: over slow links that is several times as long.
         self.tuning.request_timeout_ms = self.tuning.request_timeout_ms.max(2_000);
+    }
+
+    /// The same world, of three datacenters at least, of which the last one is added while clients work.
+    pub fn joining(mut self) -> Options {
+        if self.shape.datacenters < 3 {
+            self.set("datacenters=3").expect("so many there may be");
+        }
+        self.make_one_join();
+        self.faults = draw_faults(&self);
+        let processes = self.shape.processes() as u64;
+        self.faults.intervals_ms.retain(|(name, _)| !OF_GROWTH.contains(name));
+        self.faults.intervals_ms.push((LearnDatacenter::NAME, self.faults.until_us / (20_000 * processes)));
+        self.faults.intervals_ms.push((AddDatacenter::NAME, self.faults.until_us / 12_000));
+        self
+    }
+
+    /// The last datacenter is added. It is nobody's home at the beginning, and nothing is lost beside.
+    pub fn make_one_join(&mut self) {
+        self.faults.joins = true;
+        self.faults.loses_datacenter = false;
+        self.faults.loses_directories = false;
+        let is_last = |datacenter: DatacenterId| datacenter.0 + 1 == self.shape.datacenters;
+        for (_, home) in self.homes.iter_mut().filter(|(_, home)| is_last(*home)) {
+            *home = DatacenterId(0);
+        }
+        let merger = &mut self.tuning.branching.merging_datacenter;
+        *merger = merger.map(|merger| if is_last(merger) { DatacenterId(0) } else { merger });
+    }
+
+    /// Whether a datacenter is added, which no seed draws by itself.
+    pub fn says_joining(&self) -> bool {
+        self.faults.joins
     }
 
     /// Whether partitions are replicated, which no seed draws by itself.
@@ -391,6 +424,7 @@ fn draw_faults(options: &Options) -> FaultOptions {
         until_us: expected_us(&options.workload),
         loses_datacenter: options.faults.loses_datacenter,
         loses_directories: options.faults.loses_directories,
+        joins: options.faults.joins,
     }
 }
 

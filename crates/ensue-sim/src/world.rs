@@ -13,6 +13,7 @@ mod disks;
 mod drive;
 pub mod event;
 mod faults;
+mod growth;
 pub mod handlers;
 pub mod marks;
 pub mod network;
@@ -136,6 +137,8 @@ struct Process {
     versions: VersionRange,
     /// What it is configured with beside what all have.
     settings: Settings,
+    /// So many datacenters are in its configuration.
+    known: u8,
     boot: u32,
     boot_id: u64,
     clock: Clock,
@@ -213,6 +216,8 @@ pub struct World {
     is_healed: bool,
     disk_chances: BTreeMap<(DatacenterId, PartitionId), Random>,
     directories: directories::Directories,
+    /// A datacenter that is to be added has not been started yet.
+    awaits_joiner: bool,
 }
 
 impl World {
@@ -238,6 +243,7 @@ impl World {
             lost: false,
             versions: VERSIONS,
             settings: Settings::default(),
+            known: shape.datacenters,
             boot: 0,
             boot_id: clocks.bits(),
             clock: Clock::new(
@@ -280,11 +286,10 @@ impl World {
             is_healed: false,
             disk_chances: BTreeMap::new(),
             directories: directories::Directories::default(),
+            awaits_joiner: false,
             options,
         };
-        for process in 0..shape.processes() {
-            world.start(ProcessId(process));
-        }
+        world.begin();
         world
     }
 

@@ -174,6 +174,13 @@ rules! {
     CopyWhatIsDurable,
     /// While a copy is made, nothing is collected of what it may bring again.
     KeepTombstonesForCopies,
+    /// The log keeps what a datacenter has received and not applied: a copy that it gives lacks that.
+    KeepWhatCopiesLack,
+    /// A datacenter that is added writes nothing before every core of all others knows of it.
+    JoinWhenAllKnow,
+    /// Where streams end, up to which a directory that was empty is filled before it is served, counts from when all
+    /// its partitions have their copies.
+    EndsAfterTheCopies,
 
     // Dependencies and contexts.
     /// A dependency on another partition is checked with the owner of that partition in this datacenter (Eiger 3.1).

@@ -35,7 +35,9 @@ use std::fmt;
 pub use identity::cluster_hash;
 pub use key::{PROOF_BYTES, SharedKey, Side};
 pub use negotiation::{HandshakeError, negotiate, negotiate_dialled};
-pub use settings::{Difference, Differences, SETTINGS_BYTES_MAX, Scope, Setting, Settings};
+pub use settings::{
+    DATACENTERS, Difference, Differences, OF_A_DATACENTER, SETTINGS_BYTES_MAX, Scope, Setting, Settings,
+};
 pub use steps::{Handshake, Identity, Joined, Keys};
 
 /// What an Ensue connection begins with. The first byte is no letter and the last two break on a text mode transfer,

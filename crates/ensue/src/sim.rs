@@ -40,6 +40,9 @@ pub(crate) struct SimArgs {
     /// In each seed directories of a datacenter are lost, exchanged, or replaced by old copies
     #[arg(long)]
     losing_directories: bool,
+    /// In each seed a datacenter is added while clients work
+    #[arg(long, conflicts_with_all = ["losing", "losing_directories", "replicas"])]
+    joining: bool,
     /// In each seed every partition is on three cores of its datacenter, which are killed and cut off
     #[arg(long, conflicts_with_all = ["losing", "losing_directories", "wild_clocks"])]
     replicas: bool,
@@ -96,6 +99,7 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
         protocol: args.protocol,
         losing: args.losing,
         losing_directories: args.losing_directories,
+        joining: args.joining,
         replicas: args.replicas,
         wild_clocks: args.wild_clocks,
         broken: args.broken,

@@ -26,7 +26,7 @@ use ensue_types::{
     DatacenterId, HybridClock, Incarnation, KeyspaceId, LogicalTime, Now, OperationId, PartitionId, Position,
     Rule, Stamp,
 };
-use ensue_wire::{Address, Envelope, Message, PeerStage};
+use ensue_wire::{Address, CoreName, Envelope, Message, PeerStage};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -61,6 +61,9 @@ pub(crate) struct Cx {
     is_checkpointing: bool,
     /// The disk has no room: writes are refused, and streams wait, until there is a reserve again.
     disk_is_full: bool,
+    /// A core of another datacenter that this one has not been linked with since its start, if there is one: whether
+    /// that knows this datacenter is not known.
+    pub(crate) unmet: Option<CoreName>,
     /// The parameter of this name.
     stream_node_max_entries: usize,
     next_number: u64,
@@ -84,6 +87,7 @@ impl Cx {
             bounds_the_clock: false,
             is_checkpointing: false,
             disk_is_full: false,
+            unmet: None,
             stream_node_max_entries: 0,
             // Numbers of an earlier life must not be taken for ours when they are answered late (trap 54).
             next_number: u64::from(config.boot) << 32,
@@ -122,6 +126,7 @@ impl Cx {
         self.statistics = std::mem::take(&mut before.statistics);
         self.next_number = before.next_number;
         self.stream_node_max_entries = before.stream_node_max_entries;
+        self.unmet = before.unmet;
         self.clock = before.clock;
     }
 

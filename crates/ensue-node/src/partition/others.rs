@@ -17,6 +17,7 @@ use ahead::Ahead;
 use catch_up::CatchUp;
 use ensue_types::{Causes, DatacenterId, KeyspaceId, OperationId, PartitionId, Rule, Source};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// What was read: of the writes that made it, those to be remembered, and the others.
 #[derive(Clone, Debug)]
@@ -35,6 +36,10 @@ pub(crate) struct Others {
     pub(in crate::partition) ahead: Ahead,
     /// What is still missing of theirs before sessions are served, after a lost tail.
     catch_up: Option<CatchUp>,
+    /// The directory was empty when this process, or one before it, began to fill it.
+    is_filled: bool,
+    /// Datacenters whose directories this partition knows.
+    met: BTreeSet<DatacenterId>,
     /// Refused datacenters that an operator wants to be looked at again.
     readmitted: Vec<DatacenterId>,
 }
@@ -54,8 +59,20 @@ impl Others {
             failover: Failover::default(),
             ahead: Default::default(),
             catch_up: None,
+            is_filled: false,
+            met: BTreeSet::new(),
             readmitted: Vec::new(),
         }
+    }
+
+    /// The directory is one that was empty, and is filled.
+    pub(in crate::partition) fn note_filled(&mut self, is_filled: bool) {
+        self.is_filled = is_filled;
+    }
+
+    /// The directory of a datacenter is known: it has served, or is about to.
+    pub(in crate::partition) fn note_met(&mut self, datacenter: DatacenterId) {
+        self.met.insert(datacenter);
     }
 
     /// Tells apart what was read and must be remembered, and what nobody need remember any more.

@@ -95,6 +95,7 @@ fn is_caught(rule: Rule, rows: &[Row]) -> bool {
 /// Where the command line says, or where the rule belongs.
 fn places_of(rule: Rule, options: &SimOptions) -> Vec<Place> {
     let worlds = match (options.losing, options.losing_directories, options.wild_clocks, options.replicas) {
+        _ if options.joining => Worlds::Joining,
         (true, ..) => Worlds::Losing,
         (_, true, ..) => Worlds::LosingDirectories,
         (_, _, true, _) => Worlds::WildClocks,
@@ -120,6 +121,7 @@ fn try_place(place: &Place, options: &SimOptions) -> Row {
         protocol: Some(place.protocol.to_owned()),
         losing: place.worlds == Worlds::Losing,
         losing_directories: place.worlds == Worlds::LosingDirectories,
+        joining: place.worlds == Worlds::Joining,
         wild_clocks: place.worlds == Worlds::WildClocks,
         replicas: place.worlds == Worlds::Replicas,
         ..options.clone()

@@ -1,6 +1,6 @@
 //! Which marks must occur in many seeds, and which did not: what never happens is not tested.
 
-use crate::faults::{NAMES, OF_DIRECTORIES};
+use crate::faults::{NAMES, OF_DIRECTORIES, OF_GROWTH};
 use crate::world::marks::{Mark, Marks};
 use ensue_node::TransactionStep;
 use ensue_protocol::{Availability, Promises};
@@ -34,6 +34,8 @@ impl Mark {
             Mark::MessageHeard | Mark::Cached | Mark::AnsweredAtHome => !promises.branches,
             Mark::StaleRead => promises.causality && !promises.shows_received,
             Mark::ScriptStopped => !promises.branches,
+            // No seed draws that a datacenter is added.
+            Mark::Fault(name) if OF_GROWTH.contains(name) => false,
             // No seed draws lost directories there.
             Mark::Fault(name) if OF_DIRECTORIES.contains(name) => !promises.branches,
             Mark::Blocked => promises.availability == Availability::Blocks,

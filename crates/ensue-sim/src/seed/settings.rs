@@ -78,6 +78,7 @@ impl Options {
                 true => self.make_directories_lost(),
                 false => self.faults.loses_directories = false,
             },
+            "joins" => choice(value, &[("yes", ())]).map(|()| self.make_one_join())?,
             "wild_clocks" => {
                 choice(value, &[("yes", ())])?;
                 self.faults.loses_directories = false;

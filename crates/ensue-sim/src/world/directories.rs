@@ -209,7 +209,9 @@ impl World {
             // It asks a lost one, too, which answers nothing, and could not recover without it.
             let asks_the_lost =
                 self.is_healed && self.survivors().len() < usize::from(self.options.shape.datacenters);
-            if (is_stuck || asks_the_lost) && self.now > sickness.since_us + PATIENCE_US {
+            // One that is added waits for what it needs, where that can be copied.
+            let waits = self.options.joiner() == Some(datacenter) && !self.options.may_lack_copies();
+            if (is_stuck || asks_the_lost) && !waits && self.now > sickness.since_us + PATIENCE_US {
                 self.give_up(datacenter);
             }
         }
@@ -367,6 +369,12 @@ impl World {
         self.lose_what_only_others_had_of_the_sick(datacenter);
         self.said.forget(datacenter);
         let sickness = Sickness { cause, since_us: self.now, whole_us: None };
+        self.directories.sick.insert(datacenter, sickness);
+    }
+
+    /// A datacenter is to be added: it is as if it had lost its directories, from when it is started.
+    pub(super) fn await_first_copy(&mut self, datacenter: DatacenterId) {
+        let sickness = Sickness { cause: Cause::Empty, since_us: self.now, whole_us: None };
         self.directories.sick.insert(datacenter, sickness);
     }
 

@@ -432,7 +432,7 @@ impl World {
         let shape = self.options.shape;
         let settings = |site| &self.processes[shape.process(site).0].settings;
         let same_datacenter = shape.datacenter(a) == shape.datacenter(b);
-        !settings(a).differences(settings(b), same_datacenter).is_empty()
+        !settings(a).differences(settings(b), same_datacenter).is_empty() || !self.know_each_other(a, b)
     }
 
     /// What a core says first on a connection.

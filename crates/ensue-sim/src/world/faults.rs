@@ -114,6 +114,8 @@ impl World {
             self.release(hold);
         }
         self.heal_disks();
+        self.let_everybody_know();
+        self.add_joiner();
         for process in (0..self.processes.len()).map(ProcessId) {
             if self.is_stopping(process) {
                 self.kill(process);

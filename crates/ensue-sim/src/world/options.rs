@@ -59,6 +59,8 @@ pub struct FaultOptions {
     pub loses_datacenter: bool,
     /// Directories of a datacenter may be lost, exchanged, or replaced by old copies.
     pub loses_directories: bool,
+    /// The last datacenter is added while clients work: at first nobody knows it.
+    pub joins: bool,
 }
 
 /// What clients do.
@@ -192,6 +194,7 @@ impl Options {
         let calm = self.faults.intervals_ms.is_empty()
             && !self.faults.loses_datacenter
             && !self.faults.loses_directories
+            && !self.faults.joins
             && self.links.tail == 0
             && self.clock.bound_ms <= 5
             && tuning.stream_window_bytes >= 64 << 10;
@@ -221,6 +224,11 @@ impl Options {
         all.map(home).collect()
     }
 
+    /// The datacenter that is added while clients work.
+    pub fn joiner(&self) -> Option<DatacenterId> {
+        self.faults.joins.then(|| DatacenterId(self.shape.datacenters - 1))
+    }
+
     /// What the protocol promises.
     pub fn promises(&self) -> Promises {
         self.protocol.promises
@@ -230,7 +238,13 @@ impl Options {
     /// power failure under `everysec` and `no` where a datacenter is lost for good: it is the operator who gives that
     /// one up.
     pub fn power_may_fail(&self) -> bool {
-        self.append_fsync == AppendFsync::Always || !self.faults.loses_datacenter
+        let loses_one = self.faults.loses_datacenter || self.faults.joins && self.may_lack_copies();
+        self.append_fsync == AppendFsync::Always || !loses_one
+    }
+
+    /// Whether an empty directory may not be filled by a copy: one that is added is given up then.
+    pub fn may_lack_copies(&self) -> bool {
+        self.promises().branches || self.promises().writes_together()
     }
 
     /// A datacenter that does not recover is given up: see `power_may_fail`.

@@ -15,7 +15,7 @@ use ensue_wire::handshake::{Settings, VersionRange};
 impl World {
     /// Starts a process that is not running.
     pub fn start(&mut self, id: ProcessId) {
-        if self.processes[id.0].alive || self.processes[id.0].lost {
+        if self.processes[id.0].alive || self.processes[id.0].lost || self.is_not_there_yet(id) {
             return;
         }
         self.processes[id.0].alive = true;
@@ -242,6 +242,9 @@ impl World {
         let process = &self.processes[shape.process(site).0];
         let mut boot_id = [0; 16];
         boot_id[..8].copy_from_slice(&process.boot_id.to_le_bytes());
+        let mut config = self.options.node(site);
+        config.topology.datacenters.truncate(usize::from(process.known));
+        let is_joiner = self.options.joiner() == Some(shape.datacenter(site));
         NodeConfig {
             boot: process.boot,
             boot_id,
@@ -249,8 +252,8 @@ impl World {
                 | u128::from(process.boot) << 16
                 | site.0 as u128,
             // A cluster begins by its operator's word; later an empty directory is one that was lost.
-            first_start: if process.boot == 1 { FirstStart::Alone } else { FirstStart::Ask },
-            ..self.options.node(site)
+            first_start: if process.boot == 1 && !is_joiner { FirstStart::Alone } else { FirstStart::Ask },
+            ..config
         }
     }
 

@@ -14,6 +14,11 @@ const TOLD_MAX: usize = 4;
 /// Of a value that is told. The rest is in the configuration.
 const SHOWN_CHARS_MAX: usize = 160;
 
+/// The setting with the names of all datacenters in order, separated by spaces. A side may know some more at the end.
+pub const DATACENTERS: &str = "datacenters";
+/// What settings of one datacenter begin with; its name follows. A side that does not know it has none of them.
+pub const OF_A_DATACENTER: [&str; 3] = ["cores of the nodes of ", "cores of each node of ", "replicas in "];
+
 /// Between whom a setting must be equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -109,18 +114,22 @@ impl Settings {
         names.windows(2).all(|pair| pair[0] != pair[1]).then_some(settings)
     }
 
-    /// What differs and must not.
+    /// What differs and must not. While the nodes of a cluster are restarted with one datacenter more, some know it and
+    /// others do not.
     pub fn differences(&self, theirs: &Settings, same_datacenter: bool) -> Vec<Difference> {
         let counts = |setting: &&Setting| same_datacenter || setting.scope == Scope::Cluster;
-        let ours = self.list.iter().filter(counts).filter_map(|setting| {
+        let ours = self.list.iter().filter(counts).filter(|setting| !theirs.lacks(&setting.name));
+        let ours = ours.filter_map(|setting| {
             let other = theirs.value(&setting.name);
-            (other != Some(&setting.value)).then(|| Difference {
+            let extends = |other| setting.name == DATACENTERS && extends(&setting.value, other);
+            (other != Some(&setting.value) && !other.is_some_and(extends)).then(|| Difference {
                 name: setting.name.clone(),
                 ours: Some(setting.value.clone()),
                 theirs: other.map(str::to_owned),
             })
         });
         let only_theirs = theirs.list.iter().filter(counts).filter(|s| self.value(&s.name).is_none());
+        let only_theirs = only_theirs.filter(|setting| !self.lacks(&setting.name));
         let only_theirs = only_theirs.map(|setting| Difference {
             name: setting.name.clone(),
             ours: None,
@@ -129,12 +138,24 @@ impl Settings {
         ours.chain(only_theirs).collect()
     }
 
+    /// Whether a setting is of a datacenter that is not among those that these settings name.
+    fn lacks(&self, name: &str) -> bool {
+        let of = OF_A_DATACENTER.iter().find_map(|prefix| name.strip_prefix(prefix));
+        let known = self.value(DATACENTERS);
+        of.is_some_and(|datacenter| known.is_some_and(|known| known.split(' ').all(|one| one != datacenter)))
+    }
+
     pub(super) fn compare(&self, theirs: &Settings, same_datacenter: bool) -> Result<(), HandshakeError> {
         match self.differences(theirs, same_datacenter) {
             differences if differences.is_empty() => Ok(()),
             differences => Err(HandshakeError::OtherSettings(Differences(differences))),
         }
     }
+}
+
+/// Whether one of two lists of words begins with the whole other one.
+fn extends(one: &str, other: &str) -> bool {
+    one.split(' ').zip(other.split(' ')).all(|(one, other)| one == other)
 }
 
 fn escaped(value: &str) -> String {

@@ -3,7 +3,7 @@
 use super::Keyspaces;
 use crate::partition::cx::Cx;
 use crate::partition::others::Others;
-use ensue_types::{DatacenterId, LogicalTime};
+use ensue_types::{DatacenterId, LogicalTime, Position};
 use ensue_wire::{Address, Message, StreamAcknowledge};
 
 impl Keyspaces {
@@ -17,11 +17,14 @@ impl Keyspaces {
     pub(crate) fn acknowledge(&self, cx: &mut Cx, others: &mut Others, datacenter: DatacenterId) {
         let Some(receiver) = others.replication.receiver(datacenter) else { return };
         let now = cx.promise();
+        // Of who has written nothing there is nothing to say, and the receiver may not know that datacenter yet.
+        let applied = others.replication.acknowledgements.applied_durably();
+        let applied = applied.filter(|(_, _, position)| *position > Position(0)).collect();
         let acknowledge = StreamAcknowledge {
             incarnation: receiver.received().incarnation(),
             received: receiver.received(),
             synced: receiver.synced(),
-            applied: others.replication.acknowledgements.applied_durably().collect(),
+            applied,
             end: cx.position,
             // No more is known of one that has failed: its time counts as told for ever.
             shown: others.replication.acknowledgements.shown_durably().min(now),

@@ -28,6 +28,11 @@ pub(in crate::partition) struct CatchUp {
     /// Partitions of this datacenter that have not told again of their transactions, and the question's number.
     silent: BTreeSet<PartitionId>,
     number: u64,
+    /// The directory was empty. Each partition of it may have been filled by a copy of another moment, and what one has
+    /// may rest on what came to another one's stream since: where the streams end counts from this time on, which is
+    /// above all that the copies have. It is known when all partitions have told.
+    filled: bool,
+    since: Option<LogicalTime>,
     /// Votes for local transactions that the log still has.
     prepared: BTreeMap<OperationId, (KeyspaceId, LogicalTime, Part)>,
     /// What coordinators of this datacenter said meanwhile, until it is taken up.
@@ -74,6 +79,20 @@ impl Others {
         self.catch_up.is_some()
     }
 
+    /// A session meets a partition that catches up.
+    pub(in crate::partition) fn refuse_for_now(&self, cx: &mut Cx, envelope: &Envelope) {
+        match self.catch_up.as_ref().is_some_and(|catch_up| catch_up.filled) {
+            true => {
+                let reason = format!(
+                    "LOADING partition {} had an empty directory and takes what the other datacenters hold",
+                    cx.id
+                );
+                cx.refuse(envelope, &reason);
+            }
+            false => cx.refuse_without_tail(envelope, &[]),
+        }
+    }
+
     /// Whether parts of local transactions that were lost may yet be given back: they are stamped at the time of their
     /// decision. Where no write takes several partitions there are none.
     pub(in crate::partition) fn awaits_lost_parts(&self, cx: &Cx) -> bool {
@@ -101,8 +120,10 @@ impl Others {
         let partitions = (0..cx.config.topology.partitions).map(PartitionId);
         let unheard = others.collect();
         let silent = partitions.filter(|partition| wait && *partition != cx.id).collect();
-        let number = cx.number();
-        self.catch_up = Some(CatchUp { records, unheard, silent, number, prepared, ..CatchUp::default() });
+        let (number, filled) = (cx.number(), self.is_filled);
+        let catch_up = CatchUp { records, unheard, silent, number, filled, prepared, ..CatchUp::default() };
+        self.catch_up = Some(catch_up);
+        self.note_told_by_all(cx);
         self.request_repeats_again(cx, &|_| true);
     }
 
@@ -120,10 +141,17 @@ impl Others {
         }
     }
 
-    pub(in crate::partition) fn on_repeated(&mut self, from: Address, number: u64) {
+    pub(in crate::partition) fn on_repeated(&mut self, cx: &Cx, from: Address, number: u64) {
         let Address::Partition { partition, .. } = from else { return };
         if let Some(catch_up) = self.catch_up.as_mut().filter(|catch_up| catch_up.number == number) {
             catch_up.silent.remove(&partition);
+        }
+        self.note_told_by_all(cx);
+    }
+
+    fn note_told_by_all(&mut self, cx: &Cx) {
+        if let Some(catch_up) = self.catch_up.as_mut().filter(|catch_up| catch_up.silent.is_empty()) {
+            catch_up.since.get_or_insert(cx.clock.latest());
         }
     }
 
@@ -141,6 +169,11 @@ impl Others {
             return;
         }
         let Some(catch_up) = &mut self.catch_up else { return };
+        // Who says no time may wait for this one.
+        let is_late = |since| time == LogicalTime::ZERO || time >= since;
+        if catch_up.filled && !catch_up.since.is_some_and(is_late) && Rule::EndsAfterTheCopies.holds() {
+            return;
+        }
         if !catch_up.unheard.remove(&datacenter) {
             return;
         }
@@ -149,6 +182,15 @@ impl Others {
         if time <= cx.clock.latest() {
             catch_up.ended_at.insert(datacenter, time);
             self.on_heartbeat(datacenter, end, time);
+        }
+    }
+
+    /// A datacenter that nobody has met begins: nothing of it can be missing, and it waits for those that serve.
+    pub(in crate::partition) fn note_nothing_to_come(&mut self, datacenter: DatacenterId) {
+        let is_new = self.is_unmet(datacenter);
+        let Some(catch_up) = self.catch_up.as_mut().filter(|_| is_new) else { return };
+        if catch_up.unheard.remove(&datacenter) {
+            catch_up.ends.insert(datacenter, Position(0));
         }
     }
 

@@ -25,19 +25,29 @@ impl Others {
     }
 
     /// What was read, each write with what it carries. Of one that carries nothing any more, whatever it carried has at
-    /// most its stamp as each datacenter's time. Nothing is left to wait for of a datacenter that has failed.
+    /// most its stamp as each datacenter's time. Nothing is left to wait for of a datacenter that has failed, and of
+    /// one that this partition has never met nothing was read by anybody.
     pub(in crate::partition) fn with_bounds(&self, cx: &Cx, sources: &mut [Source]) {
         let datacenters = cx.config.topology.datacenters.len();
         let forgotten = sources.iter_mut().filter(|source| source.dependencies.is_none());
         for source in forgotten.filter(|_| Rule::WhatIsForgottenWasShown.holds()) {
-            let time = |datacenter| match self.failover.failed.contains(datacenter) {
-                true => LogicalTime::ZERO,
-                false => source.stamp.time,
-            };
+            let time =
+                |datacenter| match self.failover.failed.contains(datacenter) || self.is_unmet(datacenter) {
+                    true => LogicalTime::ZERO,
+                    false => source.stamp.time,
+                };
             let times = (0..datacenters as u8).map(|number| time(DatacenterId(number))).collect();
             let bound = Vector { times, ..Vector::default() };
             source.dependencies = Some(Arc::new(Carried::new(bound.into())));
         }
+    }
+
+    /// Whether nothing has ever been heard of a datacenter: it is configured, and has not begun to serve.
+    pub(in crate::partition) fn is_unmet(&self, datacenter: DatacenterId) -> bool {
+        self.replication.knows(datacenter)
+            && !self.met.contains(&datacenter)
+            && self.replication.received(datacenter) == Position(0)
+            && self.stable_time.times.received().at(datacenter) == LogicalTime::ZERO
     }
 
     /// Up to where every datacenter, this one too, has durably applied each datacenter's stream of this partition.

@@ -38,12 +38,17 @@ impl Others {
         self.living_senders().filter(follows).count() as u64
     }
 
-    /// The position that every other datacenter has synced: below it, the log need not be kept for the streams.
+    /// The position that every other datacenter has synced and applied: below it, the log need not be kept for the
+    /// streams. What one has not applied is not in the copy that it gives to an empty directory.
     pub(in crate::partition) fn synced_everywhere(&self, cx: &Cx) -> Position {
         if !Rule::KeepUntilSynced.holds() {
             return cx.position;
         }
-        self.living_senders().map(|sender| sender.synced()).min().unwrap_or(cx.position)
+        let has = |sender: &Sender| match Rule::KeepWhatCopiesLack.holds() {
+            true => sender.synced().min(sender.applied(cx.datacenter).1),
+            false => sender.synced(),
+        };
+        self.living_senders().map(has).min().unwrap_or(cx.position)
     }
 
     pub(in crate::partition) fn on_await_replicas(

@@ -149,6 +149,9 @@ impl Peering<'_> {
             self.cx.trace(Trace::PeerReadmitted { partition: self.cx.id, datacenter });
         }
         if theirs.stage != PeerStage::Serving {
+            if theirs.stage == PeerStage::Joining && theirs.end == Position(0) {
+                self.others.note_nothing_to_come(datacenter);
+            }
             self.peers.identity.note_absent(datacenter, theirs.stage);
             if let Some(sender) = self.others.replication.sender_mut(datacenter) {
                 sender.on_link_down();
@@ -159,6 +162,7 @@ impl Peering<'_> {
         if self.peers.identity.known(datacenter) == DirectoryId::UNKNOWN {
             let last = self.peers.identity.last_of(datacenter);
             let directory = theirs.directory;
+            self.others.note_met(datacenter);
             self.peers.identity.restore(datacenter, directory, last);
             if self.cx.journal.opened().is_some() {
                 self.cx.journal.log(&Record::Peer { datacenter, directory, last });

@@ -2,7 +2,9 @@
 //!
 //! It serves nothing and introduces itself to the same partition of every other datacenter. All must answer:
 //!
-//! - Nobody knows an earlier directory: it is the datacenter's first, and is served.
+//! - Nobody knows an earlier directory: it is the datacenter's first. In a cluster that begins it is served. Beside
+//!   others that hold something it is that of a datacenter that is added: it takes that from their logs, or as a copy,
+//!   as if it had lost it, once every core of every other datacenter knows of it.
 //! - Some know an earlier one: that directory was lost, or is not where this process looks for it. If every other
 //!   datacenter serves, still has its whole log, and has applied all that it received of the lost one, everything can
 //!   be sent again: the partition takes over the earlier identity, takes its own stream back (`tail_recovery`),
@@ -22,7 +24,7 @@ use crate::partition::peering::Peering;
 use crate::partition::peers::lost_directory::Lost;
 use crate::trace::Trace;
 use ensue_types::{DatacenterId, DirectoryId, Incarnation, Position, Rule};
-use ensue_wire::{Envelope, Introduction, Message};
+use ensue_wire::{Envelope, Introduction, Message, PeerStage};
 use std::collections::BTreeMap;
 
 /// The other datacenters are being asked.
@@ -43,8 +45,8 @@ pub struct Joining {
 
 /// What the answers say.
 pub(in crate::partition) enum Join {
-    /// Nobody knows an earlier directory.
-    AsFirst,
+    /// Nobody knows an earlier directory; what others hold is to be had, but from datacenters of this mask.
+    AsFirst { beside: Option<u16> },
     /// This one was lost, and all that it held can be had again.
     Again(DirectoryId, Vec<(DatacenterId, Introduction)>),
 }
@@ -78,6 +80,10 @@ impl Joining {
                 }
                 return true;
             }
+            // It must not wait for one that waits for it.
+            Message::TailFetch { after } if self.is_known_to_nobody(p.others) => {
+                p.others.replication.on_tail_fetch(p.cx, from, after);
+            }
             Message::Copied { copy, part, is_last, done, of, items } => {
                 self.on_copied(p, from, (copy, part, is_last), (done, of), &items);
             }
@@ -101,12 +107,28 @@ impl Joining {
         false
     }
 
+    /// Whether all have said that they know no directory of this datacenter: then it has nothing of theirs.
+    fn is_known_to_nobody(&self, others: &Others) -> bool {
+        let mut known = self.answers.values().map(|introduction| introduction.known);
+        self.awaited(others).is_empty() && known.all(|known| known == DirectoryId::UNKNOWN)
+    }
+
     /// What sessions are told, and an operator is to do.
     fn joining_words(&self, p: &Peering<'_>) -> String {
         if let Some(copying) = self.copying.as_ref().filter(|_| self.refusal.is_none()) {
             return copying.words(p);
         }
-        let missing: Vec<String> = self.awaited(p.others).into_iter().map(|d| p.cx.name_of(d)).collect();
+        let awaited = self.awaited(p.others);
+        if let (Some(core), true, None) = (p.cx.unmet, awaited.is_empty(), &self.refusal) {
+            return format!(
+                "LOADING partition {} is of a datacenter that is new, and waits for a link to core {} of {}: every node of \
+                 the other datacenters must have been started with `node` lines that name this one",
+                p.cx.id,
+                core.core.0,
+                p.cx.name_of(core.datacenter)
+            );
+        }
+        let missing: Vec<String> = awaited.into_iter().map(|d| p.cx.name_of(d)).collect();
         match (&self.refusal, missing.is_empty()) {
             (Some(reason), true) => format!("REJOIN partition {}: {reason}", p.cx.id),
             _ => format!(
@@ -136,7 +158,7 @@ impl Joining {
                     || is_marked)
         };
         let joined = if !asks {
-            Ok(Join::AsFirst)
+            Ok(Join::AsFirst { beside: None })
         } else if answers.iter().any(|(_, introduction)| is_of_another(introduction)) {
             let directory = p.peers.lost_directory(p.cx, p.others, self.without, &answers);
             match directory {
@@ -148,7 +170,10 @@ impl Joining {
                 Err(reason) => Err(reason),
             }
         } else {
-            self.as_first(p)
+            match self.as_first(p) {
+                Ok(()) => return self.as_new(p, &answers),
+                Err(reason) => Err(reason),
+            }
         };
         match joined {
             Ok(join) => Some(join),
@@ -168,13 +193,13 @@ impl Joining {
 
     /// Nobody who lives knows an earlier directory. One that was declared dead may have been the only one that did, and
     /// cannot say so any more.
-    fn as_first(&self, p: &Peering<'_>) -> Result<Join, String> {
+    fn as_first(&self, p: &Peering<'_>) -> Result<(), String> {
         let failed = &p.others.failover.failed;
         let is_dead = |d: &DatacenterId| is_given_up(self.without, *d) || failed.contains(*d);
         let dead: Vec<String> =
             p.others.replication.datacenters().filter(is_dead).map(|d| p.cx.name_of(d)).collect();
         if dead.is_empty() {
-            return Ok(Join::AsFirst);
+            return Ok(());
         }
         Err(format!(
             "the directory is empty, and {}, declared dead, cannot say whether this datacenter has lost an earlier one: \
@@ -182,6 +207,50 @@ impl Joining {
              `CAUSAL DEAD` for this datacenter on another one",
             dead.join(" and ")
         ))
+    }
+
+    /// The datacenter is new, and may be added to others that have been there for long. What they hold is taken from
+    /// their logs, if they are whole, or as a copy.
+    fn as_new(&mut self, p: &mut Peering<'_>, answers: &[(DatacenterId, Introduction)]) -> Option<Join> {
+        let is_empty = |i: &Introduction| i.stage == PeerStage::Joining && i.end == Position(0);
+        let (empty, holders): (Vec<_>, Vec<_>) = answers.iter().cloned().partition(|(_, i)| is_empty(i));
+        if holders.is_empty() {
+            return Some(Join::AsFirst { beside: None });
+        }
+        if p.cx.unmet.is_some() && Rule::JoinWhenAllKnow.holds() {
+            return None;
+        }
+        let open = |i: &Introduction| i.stage != PeerStage::Serving;
+        let trimmed: Vec<String> =
+            holders.iter().filter(|(_, i)| !i.is_whole).map(|(d, _)| p.cx.name_of(*d)).collect();
+        let others = holders.iter().filter(|(_, i)| open(i)).chain(&empty);
+        let waiting: Vec<String> = others.map(|(d, _)| p.cx.name_of(*d)).collect();
+        if trimmed.is_empty() {
+            p.peers.identity.rejoin(p.peers.identity.own());
+            p.others.note_filled(true);
+            p.durability.mark_filling(p.cx, p.peers.identity.own());
+            p.cx.trace(Trace::Rejoining { partition: p.cx.id });
+            return Some(Join::AsFirst { beside: Some(self.without) });
+        }
+        let trimmed = trimmed.join(" and ");
+        if !waiting.is_empty() {
+            let waiting = waiting.join(" and ");
+            self.note_refusal(
+                p,
+                format!(
+                    "the directory is new, and the logs of {trimmed} begin later than their data: a copy is taken as \
+                     soon as {waiting} serves"
+                ),
+            );
+            return None;
+        }
+        let otherwise = format!(
+            "the directory is new, and what it needs cannot be had from the logs, which {trimmed} trimmed, nor by a copy, \
+             which cannot hold transactions that span partitions, nor branches: a datacenter cannot be added to this \
+             cluster any more"
+        );
+        self.begin_copy(p, p.peers.identity.own(), answers, otherwise);
+        None
     }
 
     /// Goes on under the identity that was lost, and takes everything back.
@@ -193,6 +262,7 @@ impl Joining {
     ) -> (u16, u64, Open) {
         let (records, open, without) = (self.records, std::mem::take(&mut self.open), self.without);
         p.peers.identity.rejoin(directory);
+        p.others.note_filled(true);
         let of_others = answers.iter().map(|(_, introduction)| introduction.received.incarnation());
         p.cx.incarnation = of_others.fold(p.cx.incarnation, Incarnation::max);
         p.durability.mark_filling(p.cx, directory);

@@ -116,6 +116,7 @@ impl Reading {
                 };
                 let lost = !superblock.tail_complete(p.cx.config.boot_id);
                 p.peers.identity.restore_own(directory, superblock.without, superblock.filling);
+                p.others.note_filled(superblock.filling);
                 self.tail_lost = lost.then_some(superblock.without);
                 Ok(())
             }

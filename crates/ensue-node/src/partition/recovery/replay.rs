@@ -156,6 +156,7 @@ pub(in crate::partition) fn take_lasting(p: &mut Peering<'_>, record: Record) ->
             keyspaces.take_loss(cx, others, Loss { datacenter, whole, doubtful, failed });
         }
         Record::Peer { datacenter, directory, last } => {
+            others.note_met(datacenter);
             peers.identity.restore(datacenter, directory, last);
         }
         Record::Discarded { datacenter, entry } => {

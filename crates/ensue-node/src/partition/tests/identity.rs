@@ -57,6 +57,11 @@ pub(super) fn introduction() -> Introduction {
     }
 }
 
+/// What it says when it begins, too: the cluster is new.
+pub(super) fn beginning() -> Introduction {
+    Introduction { stage: PeerStage::Joining, ..introduction() }
+}
+
 /// The same, with a proof of what it has of this partition's stream.
 pub(super) fn knowing(known: DirectoryId, received: u64, last: LogicalTime) -> Introduction {
     let received = Position(received);
@@ -164,7 +169,7 @@ fn a_first_start_serves_when_the_others_know_no_earlier_directory() {
     // An operator's word, said at the next start, will do.
     let mut alone = World::under("eventual", world.files.clone(), NOW, u64::MAX).started();
     assert!(answer(&mut alone, "GET a").contains("Nil"));
-    introduce(&mut world, introduction());
+    introduce(&mut world, beginning());
     assert!(answer(&mut world, "GET a").contains("Nil"));
     // The next start asks nobody.
     let mut again = asking(world.files, 2);

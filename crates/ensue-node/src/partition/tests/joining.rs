@@ -1,7 +1,7 @@
 //! A partition that starts for the first time, and asks: what the answers say, and what does not count as one.
 
 use super::PARTITION;
-use super::identity::{THEIRS, answer, asking, introduce, introduction, knowing, sent};
+use super::identity::{THEIRS, answer, asking, beginning, introduce, introduction, knowing, sent};
 use super::versions::{OTHER, put};
 use crate::partition::Stage;
 use ensue_types::{DatacenterId, DirectoryId, LogicalTime, Position};
@@ -36,7 +36,7 @@ fn what_comes_from_no_datacenter_is_no_answer() {
     let mut world = asking(BTreeMap::new(), 1);
     let nowhere = Address::Partition { datacenter: DatacenterId(9), partition: PARTITION };
     world.message(nowhere, Message::Introduce(knowing(DirectoryId(0x99), 3, LogicalTime(5))));
-    introduce(&mut world, introduction());
+    introduce(&mut world, beginning());
     assert!(answer(&mut world, "GET a").contains("Nil"));
 }
 
@@ -44,6 +44,7 @@ fn what_comes_from_no_datacenter_is_no_answer() {
 fn what_others_send_before_the_first_serving_is_not_kept() {
     let mut world = asking(BTreeMap::new(), 1);
     world.receive(1, "c", put("3"));
+    introduce(&mut world, beginning());
     introduce(&mut world, introduction());
     assert!(answer(&mut world, "GET c").contains("Nil"));
     world.receive(1, "c", put("3"));

@@ -15,6 +15,7 @@ pub(super) enum Worlds {
     Drawn,
     Losing,
     LosingDirectories,
+    Joining,
     WildClocks,
     Replicas,
 }
@@ -25,6 +26,7 @@ impl fmt::Display for Worlds {
             Worlds::Drawn => "",
             Worlds::Losing => "`--losing`",
             Worlds::LosingDirectories => "`--losing-directories`",
+            Worlds::Joining => "`--joining`",
             Worlds::WildClocks => "`--wild-clocks`",
             Worlds::Replicas => "`--replicas`",
         })
@@ -290,6 +292,12 @@ const ROWS: &[Row] = &[
         protocols: &["cops", "cure"],
         rules: &[Rule::CopyWhatIsDurable, Rule::KeepTombstonesForCopies],
     },
+    Row {
+        worlds: Worlds::Joining,
+        seeds: SEEDS_OF_THE_HARD,
+        protocols: &["cops", "cure"],
+        rules: &[Rule::JoinWhenAllKnow, Rule::EndsAfterTheCopies, Rule::KeepWhatCopiesLack],
+    },
     // Clocks.
     Row {
         worlds: Worlds::WildClocks,
@@ -358,6 +366,9 @@ pub(super) fn tests(rule: Rule) -> Option<&'static str> {
         }
         Rule::WaitAtHomeOnlyWhileHeard | Rule::PutBackWhatNobodyHears => {
             "crates/ensue-node/src/session/tests/homes_waited_at.rs"
+        }
+        Rule::JoinWhenAllKnow | Rule::EndsAfterTheCopies | Rule::KeepWhatCopiesLack => {
+            "crates/ensue-node/src/partition/tests/growing.rs"
         }
         Rule::ExecuteHomeRequestsOnce | Rule::WaitForThePastAtHome => {
             "crates/ensue-node/src/session/tests/homes_serving.rs"

@@ -1,8 +1,8 @@
 //! Whole handshakes in memory: who gets in, who does not, and in which words both sides say so.
 
 use super::super::{
-    CoreName, FLAG_SECRET, HELLO_BYTES, Handshake, HandshakeError, Hello, Identity, Joined, Keys,
-    NONCE_BYTES, PROOF_BYTES, Scope, Settings, SharedKey,
+    CoreName, DATACENTERS, FLAG_SECRET, HELLO_BYTES, Handshake, HandshakeError, Hello, Identity, Joined,
+    Keys, NONCE_BYTES, OF_A_DATACENTER, PROOF_BYTES, Scope, Settings, SharedKey,
 };
 use super::hello;
 use bytes::{Bytes, BytesMut};
@@ -174,6 +174,44 @@ fn unequal_settings_are_named_by_both_with_both_values() {
         &with(identity("dc1", 1, keys("dc1")), "appendfsync", "no"),
         "appendfsync: always here, no there",
         "appendfsync: no here, always there",
+    );
+}
+
+/// One that knows these datacenters, each with so many cores.
+fn knowing(datacenter: &str, known: &[(&str, &str)]) -> Identity {
+    let mut identity = identity(datacenter, 0, Keys::Open);
+    identity.datacenters = known.iter().map(|(name, _)| (name.to_string(), 2)).collect();
+    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    identity.settings.add(Scope::Cluster, DATACENTERS, names.join(" "));
+    for (name, cores) in known {
+        identity.settings.add(Scope::Cluster, format!("{}{name}", OF_A_DATACENTER[0]), cores);
+    }
+    identity
+}
+
+#[test]
+fn who_knows_one_datacenter_more_is_let_in_by_all_but_those_who_do_not_know_it() {
+    let short = [("dc1", "2"), ("dc2", "2")];
+    let long = [("dc1", "2"), ("dc2", "2"), ("dc3", "2")];
+    joined(&knowing("dc1", &short), &knowing("dc2", &long));
+    joined(&knowing("dc1", &long), &knowing("dc2", &short));
+    joined(&knowing("dc3", &long), &knowing("dc2", &long));
+    let stranger = "they say they are of dc3, and our `node` lines know only dc1, dc2";
+    parted(&knowing("dc3", &long), &knowing("dc2", &short), "", stranger);
+    // What both know is compared, and new ones stand behind those that both know.
+    let wide = [("dc1", "4"), ("dc2", "2"), ("dc3", "2")];
+    parted(
+        &knowing("dc1", &wide),
+        &knowing("dc2", &short),
+        "cores of the nodes of dc1: 4 here, 2 there",
+        "cores of the nodes of dc1: 2 here, 4 there",
+    );
+    let before = [("dc3", "2"), ("dc2", "2"), ("dc1", "2")];
+    parted(
+        &knowing("dc1", &before),
+        &knowing("dc2", &short),
+        "datacenters: dc3 dc2 dc1 here, dc1 dc2 there",
+        "datacenters: dc1 dc2 here, dc3 dc2 dc1 there",
     );
 }
 

@@ -1,0 +1,196 @@
+//! A datacenter that is added to others: what its first start waits for, and what it takes from them.
+
+use super::catch_up::{ELSEWHERE, ITS_NEIGHBOUR};
+use super::identity::{answer, introduce, introduction, sent};
+use super::versions::{OTHER, World, put};
+use super::{PARTITION, config};
+use crate::config::{DatacenterTopology, FirstStart};
+use crate::partition::{Partition, Stage};
+use crate::{AppendFsync, Trace};
+use ensue_types::{Breaking, CoreId, DatacenterId, Incarnation, LogicalTime, Now, Position, Rule};
+use ensue_wire::{Address, CoreName, Envelope, Introduction, Message, StreamAcknowledge};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const NOW: Now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+const FAR: CoreName = CoreName { datacenter: OTHER, core: CoreId(1) };
+
+/// The first of two partitions of a datacenter that is new.
+fn new() -> World {
+    unstarted().started()
+}
+
+fn unstarted() -> World {
+    let mut config = config(AppendFsync::Always);
+    config.first_start = FirstStart::Ask;
+    config.topology.partitions = 2;
+    for datacenter in &mut config.topology.datacenters {
+        let placement = vec![CoreId(0), CoreId(1)];
+        *datacenter = DatacenterTopology { cores: 2, placement, ..datacenter.clone() };
+    }
+    config.tuning.checkpoint_bytes = u64::MAX;
+    let protocol = || ensue_protocol::by_name("eventual", Default::default()).expect("it is known");
+    let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
+    let partition = Partition::new(PARTITION, Arc::new(config), protocols, NOW);
+    World { partition, now: NOW, files: BTreeMap::new() }
+}
+
+/// What the other one says, which has written so much.
+fn holding(end: u64, is_whole: bool) -> Introduction {
+    Introduction { end: Position(end), is_whole, ..introduction() }
+}
+
+/// The other one says, at that time, where its stream ends.
+fn say_end(world: &mut World, end: u64, time: LogicalTime) {
+    let nothing = Position(0);
+    let message = Message::StreamAcknowledge(StreamAcknowledge {
+        incarnation: Incarnation(1),
+        received: nothing,
+        synced: nothing,
+        applied: Vec::new(),
+        end: Position(end),
+        shown: LogicalTime::ZERO,
+    });
+    let to = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
+    world.partition.on_message(world.now, Envelope { from: ELSEWHERE, to, time, message });
+    world.work();
+}
+
+/// The neighbour has answered what it was asked.
+fn tell_by_neighbour(world: &mut World) {
+    let asked = sent(world).into_iter().find_map(|message| match message {
+        Message::Repeat { number } => Some(number),
+        _ => None,
+    });
+    world.message(ITS_NEIGHBOUR, Message::Repeated { number: asked.expect("it asks its neighbour") });
+}
+
+fn later() -> LogicalTime {
+    LogicalTime::from_ms(NOW.wall_ms + 1_000)
+}
+
+#[test]
+fn it_serves_when_it_has_what_the_others_have() {
+    let mut world = new();
+    introduce(&mut world, holding(2, true));
+    assert!(world.partition.others.is_catching_up());
+    tell_by_neighbour(&mut world);
+    say_end(&mut world, 2, later());
+    assert!(answer(&mut world, "GET b").contains("LOADING"));
+    world.receive(1, "c", put("one"));
+    assert!(answer(&mut world, "GET b").contains("LOADING"));
+    world.receive(2, "b", put("two"));
+    let read = answer(&mut world, "GET b");
+    assert!(read.contains("two"), "{read} {:?}", world.partition.others);
+}
+
+/// Its process is ended before it has everything: the next one does not serve without that, either.
+#[test]
+fn a_restart_while_it_is_filled_does_not_open_it() {
+    let mut world = new();
+    introduce(&mut world, holding(2, true));
+    world.receive(1, "c", put("one"));
+    let mut again = World { files: world.files, ..unstarted() }.started();
+    assert!(matches!(again.partition.stage, Stage::RecoveringTail(_)), "{:?}", again.partition.stage);
+    assert!(answer(&mut again, "GET c").contains("TAILLOST"));
+}
+
+#[test]
+fn where_streams_end_counts_when_all_partitions_have_their_copies() {
+    for (broken, is_served) in [(None, false), (Some(Rule::EndsAfterTheCopies), true)] {
+        let _breaking = Breaking::only(broken);
+        let mut world = new();
+        introduce(&mut world, holding(1, true));
+        world.receive(1, "c", put("one"));
+        // What the neighbour's copy has may rest on what is written behind this end.
+        say_end(&mut world, 1, LogicalTime::from_ms(NOW.wall_ms));
+        tell_by_neighbour(&mut world);
+        let read = answer(&mut world, "GET c");
+        assert_eq!(read.contains("one"), is_served, "{broken:?}: {read}");
+        say_end(&mut world, 1, later());
+        assert!(answer(&mut world, "GET c").contains("one"), "{broken:?}");
+    }
+}
+
+#[test]
+fn it_waits_until_every_core_of_the_others_knows_it() {
+    for (broken, waits) in [(None, true), (Some(Rule::JoinWhenAllKnow), false)] {
+        let _breaking = Breaking::only(broken);
+        let mut world = new();
+        world.partition.cx.unmet = Some(FAR);
+        introduce(&mut world, holding(2, true));
+        assert_eq!(matches!(world.partition.stage, Stage::Joining(_)), waits, "{broken:?}");
+        if waits {
+            let words = answer(&mut world, "GET c");
+            assert!(words.contains("LOADING") && words.contains("a link to core 1 of dc2"), "{words}");
+            world.partition.cx.unmet = None;
+            introduce(&mut world, holding(2, true));
+        }
+        assert!(world.partition.others.is_catching_up());
+    }
+}
+
+#[test]
+fn what_the_logs_have_no_longer_is_copied() {
+    let mut world = new();
+    let own = world.partition.peers.identity.own();
+    introduce(&mut world, holding(9, false));
+    assert!(sent(&mut world).iter().any(|message| matches!(message, Message::CopyFetch { part: 0, .. })));
+    assert!(matches!(world.partition.stage, Stage::Joining(_)));
+    assert_eq!(world.partition.peers.identity.own(), own);
+}
+
+#[test]
+fn a_donor_that_cannot_give_a_copy_is_named_with_the_reason() {
+    let mut world = new();
+    introduce(&mut world, holding(9, false));
+    let copy = sent(&mut world).into_iter().find_map(|message| match message {
+        Message::CopyFetch { copy, .. } => Some(copy),
+        _ => None,
+    });
+    let copy = copy.expect("it asks for a copy");
+    world.message(ELSEWHERE, Message::CopyRefused { copy, cannot: true });
+    let words = answer(&mut world, "GET c");
+    assert!(words.contains("REJOIN") && words.contains("dc2 trimmed"), "{words}");
+    let said = |trace: &Trace| matches!(trace, Trace::CannotRejoin { .. });
+    assert!(world.partition.cx.traces.iter().any(said));
+}
+
+/// One that takes back its lost tail asks everybody, and is waited for by this one.
+#[test]
+fn one_that_nobody_knows_says_that_it_has_nothing() {
+    let mut world = new();
+    let asks = Message::TailFetch { after: Position(0) };
+    world.message(ELSEWHERE, asks.clone());
+    let answers = |world: &mut World| {
+        let is_answer =
+            |message: &Message| matches!(message, Message::TailFetched { received: Position(0), .. });
+        sent(world).iter().any(is_answer)
+    };
+    assert!(!answers(&mut world), "it does not know yet whether it had anything");
+    introduce(&mut world, holding(9, false));
+    world.message(ELSEWHERE, asks);
+    assert!(answers(&mut world));
+}
+
+#[test]
+fn the_log_keeps_what_another_has_received_and_not_applied() {
+    for (broken, end) in [(None, Position(1)), (Some(Rule::KeepWhatCopiesLack), Position(2))] {
+        let _breaking = Breaking::only(broken);
+        let mut world = World::under("eventual", BTreeMap::new(), NOW, u64::MAX).started();
+        introduce(&mut world, introduction());
+        world.run("SET b 1");
+        world.run("SET b 2");
+        let said = StreamAcknowledge {
+            incarnation: Incarnation(1),
+            received: Position(2),
+            synced: Position(2),
+            applied: vec![(DatacenterId(0), Incarnation(1), Position(1))],
+            end: Position(0),
+            shown: LogicalTime::ZERO,
+        };
+        world.message(ELSEWHERE, Message::StreamAcknowledge(said));
+        let Partition { others, cx, .. } = &world.partition;
+        assert_eq!(others.synced_everywhere(cx), end, "{broken:?}");
+    }
+}
