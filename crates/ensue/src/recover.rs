@@ -4,9 +4,8 @@ use ensue_server::{Config, recover};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Let a stopped node start without datacenters that have failed permanently, without its lost `shape`, or with times that
-/// the
-/// others believe
+/// Let a stopped node start without datacenters that have failed permanently, without its lost `shape`, or with times
+/// that the others accept
 ///
 /// A partition that lost the end of its log with the power (TAILLOST) waits for all other datacenters. What only a
 /// given-up one had received is declared lost. If it comes back after all, with more than the others had, its

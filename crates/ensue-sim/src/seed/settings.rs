@@ -12,6 +12,11 @@ use ensue_types::DatacenterId;
 const DATACENTERS_MAX: u8 = 8;
 const CORES_MAX: u16 = 16;
 
+/// That of servers, but for runaway scripts, which would have half of all scenarios' time to themselves.
+fn usual_tuning() -> Tuning {
+    Tuning { script_steps: SCRIPT_STEPS, script_paused_steps: SCRIPT_STEPS, ..Tuning::default() }
+}
+
 impl Options {
     /// Changes what of the shape this names.
     fn set_shape(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -91,12 +96,7 @@ impl Options {
                 choice(value, &[("calm", ())])?;
                 self.disk = DiskOptions { append_us: (1, 1), sync_us: (200, 200) };
             }
-            "tuning" => {
-                choice(value, &[("usual", ())])?;
-                // But for runaway scripts, which would have half of all scenarios' time to themselves.
-                let (script_steps, script_paused_steps) = (SCRIPT_STEPS, SCRIPT_STEPS);
-                self.tuning = Tuning { script_steps, script_paused_steps, ..Tuning::default() };
-            }
+            "tuning" => self.tuning = choice(value, &[("usual", ())]).map(|()| usual_tuning())?,
             _ => self.tune(name, value)?,
         }
         Ok(())
