@@ -31,6 +31,8 @@ pub struct Host {
     replicas: BTreeMap<PartitionId, Replica>,
     /// The partitions that live here by the word of their replicas.
     leads: BTreeMap<PartitionId, Led>,
+    /// Partitions that have read their logs, and cut what was torn off.
+    read: BTreeSet<PartitionId>,
     seat: Seat,
     asked: Asked,
     /// What this core does for sessions of other nodes.
@@ -159,6 +161,7 @@ impl Host {
             asked: Asked::default(),
             relayed: Relayed::default(),
             leads: BTreeMap::new(),
+            read: BTreeSet::new(),
             own,
             tick_us: options.tuning.tick_us,
             next_tick_us: now.monotonic_us + options.tuning.tick_us,
@@ -268,7 +271,10 @@ impl Host {
                 self.ask_elsewhere((session, number), core, words);
                 self.outputs.pop_front().or_else(|| self.next_of_node())
             }
-            output => Some(output),
+            output => {
+                self.note_read(&output);
+                Some(output)
+            }
         }
     }
 
@@ -403,6 +409,7 @@ impl Host {
     }
 
     fn on_output(&mut self, now: Now, output: Output) {
+        self.note_read(&output);
         match output {
             Output::Disk { partition, op } => match self.replicas.get_mut(&partition) {
                 Some(replica) => replica.on_request(op),
@@ -443,6 +450,7 @@ impl Host {
             ensue_replica::Output::Done(done) => self.node.on_input(now, Input::Disk { partition, done }),
             ensue_replica::Output::Lead { term, epoch } => {
                 self.leads.insert(partition, Led { term, epoch });
+                self.read.remove(&partition);
                 self.outputs.push_back(Output::Trace(Trace::Leads { partition, term }));
                 self.node.on_input(now, Input::Lead { partition, term, epoch });
                 self.notify_leads(None);

@@ -616,7 +616,7 @@ impl Member {
         for entry in entries {
             let operation = operation_of(&entry).map_err(unreadable)?;
             if let Some(Operation::Append { file, .. }) = &operation {
-                self.execute_before(out, entry.index, *file)?;
+                self.execute_before(out, entry.index, *file, &mut records)?;
                 self.serving.let_go(*file, &mut self.writer, out);
             }
             records.push(self.writer.append(out, &entry, operation.as_ref()));
@@ -635,7 +635,13 @@ impl Member {
 
     /// Bytes are appended to a file of which bytes are taken away before: nobody proposes that before it is committed,
     /// so it can be carried out.
-    fn execute_before(&mut self, out: &mut Outputs, index: u64, file: FileName) -> Result<(), End> {
+    fn execute_before(
+        &mut self,
+        out: &mut Outputs,
+        index: u64,
+        file: FileName,
+        records: &mut Vec<Record>,
+    ) -> Result<(), End> {
         let held = self.raw.store();
         let is_open = |entry: &&Entry| entry.index > self.executed && entry.index < index;
         let mut open = Vec::new();
@@ -650,6 +656,9 @@ impl Member {
         if last > self.raw.raft.raft_log.committed {
             return Err(End::Failed(format!("entry {index} appends to {file}, which is not committed yet")));
         }
+        // The journal says that they are committed only when they and all before are durable here.
+        self.writer.write(out, std::mem::take(records), true, Purpose::Nothing);
+        self.writer.wait_for_syncs(out);
         for (index, operation) in open.into_iter().take_while(|(index, _)| *index <= last) {
             self.execute(out, index, &operation);
             self.executed = index;

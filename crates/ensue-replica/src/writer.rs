@@ -78,6 +78,12 @@ impl Writer {
         }
     }
 
+    /// What follows is carried out when all syncs before are over: as a truncation is, even of nothing.
+    pub(crate) fn wait_for_syncs(&self, out: &mut Outputs) {
+        let file = FileName::Journal(self.journal);
+        out.disk.emit(DiskOp::Truncate { file, length: self.length }, Purpose::Nothing);
+    }
+
     fn sync(&mut self, out: &mut Outputs, purpose: &Purpose) -> u32 {
         let mut answers = 1;
         for file in std::mem::take(&mut self.unsynced) {
@@ -240,9 +246,8 @@ impl Writer {
         Record::Clean.put(&mut bytes);
         let file = FileName::Journal(self.journal);
         out.disk.emit(DiskOp::Sync { file }, Purpose::Nothing);
-        // A truncation, even of nothing, waits for the syncs before it.
+        self.wait_for_syncs(out);
         self.length += bytes.len() as u64;
-        out.disk.emit(DiskOp::Truncate { file, length: self.length - bytes.len() as u64 }, Purpose::Nothing);
         out.disk.emit(DiskOp::Append { file, bytes: Bytes::from(bytes) }, Purpose::Nothing);
         out.disk.emit(DiskOp::Sync { file }, Purpose::Closing);
     }

@@ -218,6 +218,9 @@ impl Pump {
 
     /// Keeps the files of the partitions that live here.
     fn keep(&self, moment: &Moment) -> io::Result<OfCore> {
+        if let Some(partition) = self.node.reading() {
+            return Err(io::Error::other(format!("partition {partition} does not serve yet")));
+        }
         let standings = self.node.standings();
         let leading = |partition: PartitionId| {
             let standing = standings.iter().flatten().find(|standing| standing.partition == partition)?;

@@ -7,7 +7,7 @@
 use super::{Host, Led};
 use crate::errand::backup;
 use crate::node::boot_id_of;
-use crate::{Errand, ErrandDone, Input, Output};
+use crate::{Errand, ErrandDone, Input, Output, Trace};
 use ensue_types::{Args, CoreId, Now, PartitionId, Reply, SessionId};
 use ensue_wire::{CoreName, Message};
 use std::collections::BTreeMap;
@@ -56,10 +56,33 @@ impl Host {
                 let voters = voters.filter_map(|member| node(member.node)).collect();
                 Leading { voters, boot_id: boot_id_of(led.epoch) }
             };
-            let leads = report.zip(self.leads.get(partition)).map(leading);
+            // One that still reads may not have cut off what its last owner did not finish.
+            let led = self.leads.get(partition).filter(|_| self.read.contains(partition));
+            let leads = report.zip(led).map(leading);
             Standing { partition: *partition, term: replica.term(), leads }
         };
         self.seat.is_replicated.then(|| self.replicas.iter().map(standing).collect())
+    }
+
+    /// A partition without replicas that has not read its log yet: its files may end with what is not part of it.
+    pub fn reading(&self) -> Option<PartitionId> {
+        let topology = &self.seat.config.topology;
+        let mut own = (0..topology.partitions)
+            .map(PartitionId)
+            .filter(|partition| topology.owner(topology.datacenter, *partition) == self.own.core);
+        own.find(|partition| !self.seat.is_replicated && !self.read.contains(partition))
+    }
+
+    /// A partition has read its log, or refuses it.
+    pub(super) fn note_read(&mut self, output: &Output) {
+        if let Output::Trace(
+            Trace::PartitionReady { partition, .. }
+            | Trace::PartitionStopped { partition, .. }
+            | Trace::TailLost { partition },
+        ) = output
+        {
+            self.read.insert(*partition);
+        }
     }
 
     /// A session of this core wants something of another node.

@@ -85,6 +85,8 @@ fn seeds_that_found_something_stay_clean() {
     run_all([1_382, 1_417, 1_714, 2_375].into_iter().map(plan));
     // 60102: what others had committed was so in the journal before its bytes were durable, and the power failed.
     run_all([60_102].into_iter().map(moving));
+    // 5032: what was appended behind a truncation had that one committed in the journal before it was durable.
+    run_all([5_032].into_iter().map(plan));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::*;
 use crate::config::DatacenterTopology;
 use crate::{BackupDone, BackupErrand, NodeConfig, ReplicaOptions, Topology};
 use bytes::Bytes;
+use ensue_store::disk::{DiskDone, DiskOp};
 use ensue_types::{DatacenterId, LogicalTime};
 use ensue_wire::{Address, Envelope};
 
@@ -88,4 +89,91 @@ fn what_cannot_be_asked_is_answered() {
         panic!("{answered:?}")
     };
     assert!(why.contains("syntax error"), "{why}");
+}
+
+/// A disk of which every directory is empty.
+fn done(op: DiskOp) -> Option<DiskDone> {
+    Some(match op {
+        DiskOp::List => DiskDone::Listed { files: Vec::new() },
+        DiskOp::Append { file, .. } => DiskDone::Appended { file },
+        DiskOp::Sync { file } => DiskDone::Synced { file },
+        DiskOp::Replace { file, .. } => DiskDone::Replaced { file },
+        DiskOp::Rewrite { file } => DiskDone::Rewritten { file },
+        DiskOp::Overwrite { .. } => return None,
+        DiskOp::Read { file, offset, .. } => DiskDone::Read { file, offset, bytes: Bytes::new() },
+        DiskOp::Truncate { file, .. } => DiskDone::Truncated { file },
+        DiskOp::Delete { file } => DiskDone::Deleted { file },
+    })
+}
+
+#[test]
+fn a_partition_that_reads_its_log_is_not_kept() {
+    let topology = host(0).seat.config.topology;
+    let config = NodeConfig::new(topology, CoreId(0), &ensue_protocol::REGISTRY, vec!["eiger".into()]);
+    let mut host = Host::new(config, &ReplicaOptions::default(), NOW).expect("the protocol is known");
+    assert_eq!(host.reading(), Some(PartitionId(0)));
+    while let Some(output) = host.next_output() {
+        if let Output::Disk { partition, op } = output {
+            done(op).into_iter().for_each(|done| host.on_input(NOW, Input::Disk { partition, done }));
+        }
+    }
+    assert_eq!(host.reading(), None);
+    assert!(host.standings().is_none());
+}
+
+#[test]
+fn an_owner_that_reads_its_log_does_not_say_that_it_leads() {
+    let datacenter = DatacenterTopology {
+        name: "dc1".into(),
+        cores: 3,
+        nodes: vec![1; 3],
+        placement: vec![CoreId(0)],
+        replicas: vec![(0..3).map(CoreId).collect()],
+    };
+    let topology = Topology { datacenter: HERE, partitions: 1, datacenters: vec![datacenter] };
+    let mut hosts: Vec<Host> = (0..3)
+        .map(|core| {
+            let topology = topology.clone();
+            let mut config =
+                NodeConfig::new(topology, CoreId(core), &ensue_protocol::REGISTRY, vec!["eiger".into()]);
+            config.identity_seed = u128::from(core) + 1;
+            Host::new(config, &ReplicaOptions::default(), NOW).expect("the protocol is known")
+        })
+        .collect();
+    let mut now = NOW;
+    for (one, other) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
+        hosts[one].on_input(now, Input::LinkUp { datacenter: HERE, core: CoreId(other) });
+    }
+    let (mut read, mut leads) = (false, false);
+    for _ in 0..400 {
+        now.monotonic_us += 20_000;
+        for host in &mut hosts {
+            host.on_input(now, Input::Timer);
+        }
+        let mut worked = true;
+        while std::mem::take(&mut worked) {
+            for at in 0..hosts.len() {
+                while let Some(output) = hosts[at].next_output() {
+                    worked = true;
+                    match output {
+                        Output::Send { core, envelope, .. } => {
+                            hosts[usize::from(core.0)].on_input(now, Input::Message(envelope));
+                        }
+                        Output::Disk { partition, op } => {
+                            let inputs = done(op).into_iter().map(|done| Input::Disk { partition, done });
+                            inputs.for_each(|input| hosts[at].on_input(now, input));
+                        }
+                        Output::Trace(Trace::Leads { .. }) => {
+                            let standings = hosts[at].standings().expect("it is replicated");
+                            assert!(standings[0].leads.is_none(), "nothing was read yet");
+                            read = true;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        leads |= hosts.iter().any(|host| host.standings().is_some_and(|all| all[0].leads.is_some()));
+    }
+    assert!(read && leads);
 }
