@@ -241,6 +241,8 @@ def test_an_old_copy_of_a_directory_is_noticed_and_not_merged(servers):
     shutil.rmtree(servers.data("dc2"))
     servers.start("dc2")
     wait_until(lambda: tried(servers, "dc2", "GET", "later19") == "19", 30, "everything is back")
+    # The other partition may be filled a moment later.
+    wait_until(lambda: serves(servers, "dc2"), 30, "dc2 serves")
     assert servers.ask("dc2", "GET", "b") is None
 
 

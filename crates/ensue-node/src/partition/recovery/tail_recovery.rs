@@ -24,7 +24,7 @@ use ensue_store::disk::{DiskDone, FileName, failure_words};
 use ensue_store::entry::Change;
 use ensue_store::layout;
 use ensue_types::{DatacenterId, DirectoryId, Position, Rule};
-use ensue_wire::{Address, Envelope, Introduction, Message, PeerStage};
+use ensue_wire::{Address, Envelope, Introduction, Message};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Incarnations beyond what the superblock knows that are believed to be this partition's own: it began them, and lost
@@ -180,8 +180,8 @@ impl TailRecovery {
             self.offers.insert(from, Offer { is_whole: introduction.is_whole, has_applied });
         }
         p.peers.buffer(p.cx, envelope);
-        // One that begins answers when it has heard that nobody knows it.
-        if introduction.stage == PeerStage::Joining && !self.received.contains_key(&from) {
+        // One that begins, or has just begun, has answered nothing before it knew whether it had anything.
+        if !self.received.contains_key(&from) && !self.foreign.contains(&from) {
             p.cx.request_tail(from);
         }
         self.go_on_when_all_is_back(p);
