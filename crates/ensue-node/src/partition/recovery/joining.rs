@@ -25,7 +25,7 @@ use crate::partition::peers::lost_directory::Lost;
 use crate::trace::Trace;
 use ensue_types::{DatacenterId, DirectoryId, Incarnation, Position, Rule};
 use ensue_wire::{Envelope, Introduction, Message, PeerStage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The other datacenters are being asked.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,8 @@ pub struct Joining {
     records: u64,
     open: Open,
     answers: BTreeMap<DatacenterId, Introduction>,
+    /// Datacenters that have said that their logs lack something, and were asked whether that is so.
+    asked_again: BTreeSet<DatacenterId>,
     /// Datacenters that were declared dead meanwhile, one bit each.
     pub(in crate::partition::recovery) without: u16,
     /// What another datacenter holds is being copied.
@@ -74,9 +76,17 @@ impl Joining {
                 let asks = introduction.asks;
                 p.peers.keep_the_log_for(p.cx, p.others, from, &introduction);
                 self.abandon_copy_of_another(p, from, introduction.directory);
-                self.answers.insert(from, introduction);
-                if asks {
-                    p.introduce(from, false);
+                let is_answer = self.is_answer(from, &introduction);
+                if is_answer {
+                    self.answers.insert(from, introduction);
+                } else {
+                    let answered = self.answers.get(&from).map(|earlier| earlier.directory);
+                    if answered.is_some_and(|directory| directory != introduction.directory) {
+                        self.answers.remove(&from);
+                    }
+                }
+                if asks || !is_answer {
+                    p.introduce(from, !is_answer);
                 }
                 return true;
             }
@@ -105,6 +115,20 @@ impl Joining {
             _ => {}
         }
         false
+    }
+
+    /// Whoever holds something greets each link before it has heard of this partition, and cannot say then that its log
+    /// has everything, nor that it keeps it. So where it matters, that something is missing is only believed of who was
+    /// asked since: a wrong answer would have an operator declare this datacenter dead, or a copy taken that nobody
+    /// needs.
+    fn is_answer(&mut self, from: DatacenterId, introduction: &Introduction) -> bool {
+        let holds = introduction.known != DirectoryId::UNKNOWN || introduction.end > Position(0);
+        let lacks = holds && !introduction.is_whole;
+        let is_first = lacks && self.asked_again.insert(from);
+        if !is_first {
+            self.asked_again.remove(&from);
+        }
+        !is_first
     }
 
     /// Whether all have said that they know no directory of this datacenter: then it has nothing of theirs.

@@ -1,7 +1,7 @@
 //! A copy for an empty directory: what is given, what is taken, and what breaks it off.
 
 use super::identity::{
-    THIRD, answer, asking, introduce, introduce_third, introduction, knowing, partition, sent,
+    THIRD, answer, asking, confirm, introduce, introduce_third, introduction, knowing, partition, sent,
 };
 use super::versions::{OTHER, World, put};
 use super::{PARTITION, config};
@@ -34,7 +34,7 @@ fn trimmed() -> Introduction {
 /// A partition with an empty directory that has asked for a copy, and the copy's number.
 fn taking() -> (World, u64) {
     let mut world = asking(BTreeMap::new(), 1);
-    introduce(&mut world, trimmed());
+    confirm(&mut world, trimmed());
     let number = sent(&mut world).into_iter().find_map(asked_for);
     (world, number.expect("it asks for a copy"))
 }
@@ -120,13 +120,27 @@ fn a_copy_is_read_as_an_old_copy_of_the_lost_directory() {
     }
 }
 
+/// It was said when the link came up, before the other had heard that something is missing here.
+#[test]
+fn a_greeting_does_not_say_that_a_log_is_trimmed() {
+    let mut world = asking(BTreeMap::new(), 1);
+    introduce(&mut world, trimmed());
+    let sent = sent(&mut world);
+    assert!(!sent.iter().any(|message| matches!(message, Message::CopyFetch { .. })), "{sent:?}");
+    let is_question = |message: &Message| matches!(message, Message::Introduce(own) if own.asks);
+    assert!(sent.iter().any(is_question), "{sent:?}");
+    assert!(answer(&mut world, "GET a").contains("LOADING"));
+    introduce(&mut world, Introduction { is_whole: true, ..trimmed() });
+    assert!(matches!(world.partition.stage, Stage::RecoveringTail(_)), "{:?}", world.partition.stage);
+}
+
 /// Positions of an incarnation that somebody has met are not used again.
 #[test]
 fn a_copy_goes_on_behind_the_last_incarnation() {
     let mut world = asking(BTreeMap::new(), 1);
     let last = Position::before(Incarnation(4)).next();
     let received = last.0;
-    introduce(&mut world, Introduction { is_whole: false, ..knowing(LOST, received, LogicalTime(5)) });
+    confirm(&mut world, Introduction { is_whole: false, ..knowing(LOST, received, LogicalTime(5)) });
     let copy = sent(&mut world).into_iter().find_map(asked_for).expect("it asks for a copy");
     world.message(ELSEWHERE, copied(copy, 0, true, vec![image(received)]));
     introduce(&mut world, Introduction { is_whole: true, ..knowing(LOST, received, LogicalTime(5)) });
@@ -150,7 +164,7 @@ fn a_copy_that_breaks_off_leaves_nothing_behind() {
         assert!(!world.files.keys().any(|file| matches!(file, FileName::Checkpoint(_))), "{what}");
         // The rest of it is nobody's any more; another one begins with the next answer.
         world.message(ELSEWHERE, copied(copy, 1, true, Vec::new()));
-        introduce(&mut world, trimmed());
+        confirm(&mut world, trimmed());
         let is_begun =
             |message: &Message| matches!(message, Message::CopyFetch { copy: other, .. } if *other != copy);
         assert!(sent(&mut world).iter().any(is_begun), "{what}");
@@ -163,7 +177,7 @@ fn a_copy_does_not_go_on_with_another_directory_of_its_donor() {
     let (mut world, copy) = taking();
     world.message(ELSEWHERE, copied(copy, 0, false, vec![image(4)]));
     let another = Introduction { directory: DirectoryId(0x88), ..trimmed() };
-    introduce(&mut world, another.clone());
+    confirm(&mut world, another.clone());
     let anew = sent(&mut world).into_iter().find_map(asked_for).expect("it asks for a copy of that one");
     assert_ne!(anew, copy);
     world.message(ELSEWHERE, copied(copy, 1, true, Vec::new()));
@@ -224,7 +238,7 @@ fn a_giver_that_is_silent_or_refuses_is_not_waited_for() {
             world.work();
         }
         sent(&mut world);
-        introduce(&mut world, trimmed());
+        confirm(&mut world, trimmed());
         let is_begun =
             |message: &Message| matches!(message, Message::CopyFetch { copy: other, .. } if *other != copy);
         assert!(sent(&mut world).iter().any(is_begun));
@@ -240,7 +254,7 @@ fn what_no_copy_can_hold_is_said() {
         let words = answer(&mut world, "GET a");
         assert!(words.contains("REJOIN") && words.contains("nor by a copy"), "{words}");
         // It is asked again, and the answer to clients does not change before something comes.
-        introduce(&mut world, trimmed());
+        confirm(&mut world, trimmed());
         copy = sent(&mut world).into_iter().find_map(asked_for).expect("it asks again");
         assert!(answer(&mut world, "GET a").contains("REJOIN"));
     }
@@ -302,8 +316,10 @@ fn the_directories_that_the_donor_knows_are_known() {
     (config.first_start, config.tuning.checkpoint_bytes) = (FirstStart::Ask, u64::MAX);
     config.topology.datacenters.push(config.topology.datacenters[1].clone());
     let mut world = World { partition: partition(config), now: NOW, files: BTreeMap::new() }.started();
-    introduce_third(&mut world, Introduction { directory: third, ..trimmed() });
-    introduce(&mut world, trimmed());
+    for _ in 0..2 {
+        introduce_third(&mut world, Introduction { directory: third, ..trimmed() });
+    }
+    confirm(&mut world, trimmed());
     let copy = sent(&mut world).into_iter().find_map(asked_for).expect("it asks for a copy");
     let last = LogicalTime(7);
     let known = [(DatacenterId(0), LOST), (THIRD, third)]

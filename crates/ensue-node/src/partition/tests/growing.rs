@@ -1,7 +1,7 @@
 //! A datacenter that is added to others: what its first start waits for, and what it takes from them.
 
 use super::catch_up::{ELSEWHERE, ITS_NEIGHBOUR};
-use super::identity::{answer, introduce, introduction, sent};
+use super::identity::{answer, confirm, introduce, introduction, sent};
 use super::versions::{OTHER, World, put};
 use super::{PARTITION, config};
 use crate::config::{DatacenterTopology, FirstStart};
@@ -134,7 +134,7 @@ fn it_waits_until_every_core_of_the_others_knows_it() {
 fn what_the_logs_have_no_longer_is_copied() {
     let mut world = new();
     let own = world.partition.peers.identity.own();
-    introduce(&mut world, holding(9, false));
+    confirm(&mut world, holding(9, false));
     assert!(sent(&mut world).iter().any(|message| matches!(message, Message::CopyFetch { part: 0, .. })));
     assert!(matches!(world.partition.stage, Stage::Joining(_)));
     assert_eq!(world.partition.peers.identity.own(), own);
@@ -143,7 +143,7 @@ fn what_the_logs_have_no_longer_is_copied() {
 #[test]
 fn a_donor_that_cannot_give_a_copy_is_named_with_the_reason() {
     let mut world = new();
-    introduce(&mut world, holding(9, false));
+    confirm(&mut world, holding(9, false));
     let copy = sent(&mut world).into_iter().find_map(|message| match message {
         Message::CopyFetch { copy, .. } => Some(copy),
         _ => None,
@@ -168,7 +168,7 @@ fn one_that_nobody_knows_says_that_it_has_nothing() {
         sent(world).iter().any(is_answer)
     };
     assert!(!answers(&mut world), "it does not know yet whether it had anything");
-    introduce(&mut world, holding(9, false));
+    confirm(&mut world, holding(9, false));
     world.message(ELSEWHERE, asks);
     assert!(answers(&mut world));
 }

@@ -73,6 +73,12 @@ pub(super) fn introduce(world: &mut World, introduction: Introduction) {
     world.message(ELSEWHERE, Message::Introduce(introduction));
 }
 
+/// The other datacenter says so, when it is asked again.
+pub(super) fn confirm(world: &mut World, introduction: Introduction) {
+    introduce(world, introduction.clone());
+    introduce(world, introduction);
+}
+
 pub(super) fn sent(world: &mut World) -> Vec<Message> {
     std::iter::from_fn(|| world.partition.cx.outbox.next()).map(|envelope| envelope.message).collect()
 }
