@@ -98,7 +98,7 @@ def test_a_node_that_stops_hands_its_partitions_over(group):
 
 def test_an_owner_with_a_damaged_log_leaves_its_partitions_to_the_others(group):
     one = group()
-    wait_until(lambda: "partition p0 lives here" in one.replica_states(0), 30, "it owns what it is meant to")
+    wait_until(lambda: "partition p0 is led by this core" in one.replica_states(0), 30, "it owns what it is meant to")
     for number in range(400):
         one.ask(0, "SET", f"key:{number}", str(number))
     one.end(0)
@@ -126,7 +126,7 @@ def test_an_owner_with_a_damaged_log_leaves_its_partitions_to_the_others(group):
     shutil.rmtree(one.data(0) / "dc1/p0000")
     before = len(one.replica_states(0))
     one.start(0)
-    wait_until(lambda: "partition p0 lives here" in states(), 60, "it is a full member again")
+    wait_until(lambda: "partition p0 is led by this core" in states(), 60, "it is a full member again")
 
 
 def test_a_missing_replica_is_on_the_page_of_who_leads(group):

@@ -490,7 +490,7 @@ impl Pump {
             }
             Trace::Rejoining { partition } => {
                 log::warning(format_args!(
-                    "{core}: partition {partition} has lost its directory and takes everything from the other datacenters"
+                    "{core}: partition {partition} has an empty directory and takes everything from the other datacenters"
                 ));
             }
             Trace::CopyBegun { partition, donor } => {

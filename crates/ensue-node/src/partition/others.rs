@@ -38,6 +38,8 @@ pub(crate) struct Others {
     catch_up: Option<CatchUp>,
     /// The directory was empty when this process, or one before it, began to fill it.
     is_filled: bool,
+    /// All others have said to this process that they know no directory of this partition.
+    is_new: bool,
     /// Datacenters whose directories this partition knows.
     met: BTreeSet<DatacenterId>,
     /// Refused datacenters that an operator wants to be looked at again.
@@ -60,6 +62,7 @@ impl Others {
             ahead: Default::default(),
             catch_up: None,
             is_filled: false,
+            is_new: false,
             met: BTreeSet::new(),
             readmitted: Vec::new(),
         }
@@ -68,6 +71,16 @@ impl Others {
     /// The directory is one that was empty, and is filled.
     pub(in crate::partition) fn note_filled(&mut self, is_filled: bool) {
         self.is_filled = is_filled;
+    }
+
+    /// All others have said that they know no directory of this partition.
+    pub(in crate::partition) fn note_new(&mut self) {
+        self.is_new = true;
+    }
+
+    /// Whether nobody can have anything that was written here before this process.
+    pub(in crate::partition) fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// The directory of a datacenter is known: it has served, or is about to.

@@ -1,7 +1,7 @@
 //! Another partition of this datacenter has lost the end of its log.
 
 use super::Peering;
-use ensue_types::{PartitionId, Rule};
+use ensue_types::{PartitionId, Position, Rule};
 use ensue_wire::Address;
 
 impl Peering<'_> {
@@ -58,8 +58,12 @@ impl Peering<'_> {
         self.visibility().replicate();
     }
 
+    /// The siblings of a datacenter that is new ask each other when they begin, and stay in their first incarnation:
+    /// nothing that could be lost was written yet.
     fn may_lose_with_a_sibling(&self) -> bool {
-        !self.peers.identity.has_ended_incarnation(self.cx)
+        let is_unwritten = self.others.is_new() && self.cx.position == Position(0);
+        !is_unwritten
+            && !self.peers.identity.has_ended_incarnation(self.cx)
             && !self.others.replication.is_alone()
             && Rule::LoseTailsTogether.holds()
     }

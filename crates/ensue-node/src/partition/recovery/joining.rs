@@ -239,6 +239,7 @@ impl Joining {
         let is_empty = |i: &Introduction| i.stage == PeerStage::Joining && i.end == Position(0);
         let (empty, holders): (Vec<_>, Vec<_>) = answers.iter().cloned().partition(|(_, i)| is_empty(i));
         if holders.is_empty() {
+            p.others.note_new();
             return Some(Join::AsFirst { beside: None });
         }
         if p.cx.unmet.is_some() && Rule::JoinWhenAllKnow.holds() {
@@ -252,6 +253,7 @@ impl Joining {
         if trimmed.is_empty() {
             p.peers.identity.rejoin(p.peers.identity.own());
             p.others.note_filled(true);
+            p.others.note_new();
             p.durability.mark_filling(p.cx, p.peers.identity.own());
             p.cx.trace(Trace::Rejoining { partition: p.cx.id });
             return Some(Join::AsFirst { beside: Some(self.without) });

@@ -156,6 +156,17 @@ fn a_donor_that_cannot_give_a_copy_is_named_with_the_reason() {
     assert!(world.partition.cx.traces.iter().any(said));
 }
 
+/// Its siblings ask when they begin, as those do that have lost the end of their log.
+#[test]
+fn one_that_is_new_stays_in_its_first_incarnation() {
+    let mut world = new();
+    introduce(&mut world, holding(2, true));
+    sent(&mut world);
+    world.message(ITS_NEIGHBOUR, Message::Repeat { number: 7 });
+    assert!(sent(&mut world).contains(&Message::Repeated { number: 7 }));
+    assert_eq!(world.partition.cx.incarnation, Incarnation(1));
+}
+
 /// One that takes back its lost tail asks everybody, and is waited for by this one.
 #[test]
 fn one_that_nobody_knows_says_that_it_has_nothing() {
