@@ -10,6 +10,22 @@ from cluster import binary
 from ports import PEERS, Ports
 
 NAMES = ("dc1", "dc2", "dc3")
+MIB = 1 << 20
+# Two partitions whose logs are cut at 64 MiB a file, and trimmed when a checkpoint is due, each 256 MiB.
+TRIMMED_WRITES = 600
+
+
+def tried(servers, name, *words):
+    """The answer of a datacenter, or the error that it gives."""
+    try:
+        return servers.ask(name, *words)
+    except redis.RedisError as error:
+        return error
+
+
+def serves(servers, name):
+    """Whether both of two partitions answer."""
+    return all(not isinstance(tried(servers, name, "GET", key), Exception) for key in ("a", "b"))
 
 
 class Servers:

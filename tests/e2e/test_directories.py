@@ -10,25 +10,7 @@ import pytest
 import redis
 
 from cluster import ensue, wait_until
-from servers import NAMES
-
-MIB = 1 << 20
-# Two partitions whose logs are cut at 64 MiB a file, and trimmed when a checkpoint is due, each 256 MiB.
-TRIMMED_WRITES = 600
-
-
-def tried(servers, name, *words):
-    """The answer of a datacenter, or the error that it gives."""
-    try:
-        return servers.ask(name, *words)
-    except redis.RedisError as error:
-        return error
-
-
-def serves(servers, name):
-    return not isinstance(tried(servers, name, "GET", "a"), Exception) and not isinstance(
-        tried(servers, name, "GET", "b"), Exception
-    )
+from servers import MIB, NAMES, TRIMMED_WRITES, serves, tried
 
 
 def start_all(servers):

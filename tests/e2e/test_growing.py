@@ -5,24 +5,9 @@ import threading
 import pytest
 import redis
 from cluster import wait_until
-from servers import NAMES
+from servers import MIB, NAMES, TRIMMED_WRITES, serves, tried
 
 ALL = (*NAMES, "dc4")
-MIB = 1 << 20
-# Two partitions whose logs are cut at 64 MiB a file, and trimmed when a checkpoint is due, each 256 MiB.
-TRIMMED_WRITES = 600
-
-
-def tried(servers, name, *words):
-    """The answer of a datacenter, or the error that it gives."""
-    try:
-        return servers.ask(name, *words)
-    except redis.RedisError as error:
-        return error
-
-
-def serves(servers, name):
-    return all(not isinstance(tried(servers, name, "GET", key), Exception) for key in ("a", "b"))
 
 
 def digest(servers, name):
