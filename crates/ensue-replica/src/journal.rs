@@ -193,9 +193,10 @@ fn first(bytes: &Bytes) -> Option<(Record, usize)> {
         return None;
     }
     let body = bytes.slice(FRAME..FRAME + length);
-    let is_whole = crc32fast::hash(&body) == checksum;
-    let record = Record::take(body).ok().filter(|_| is_whole)?;
-    Some((record, FRAME + length))
+    if crc32fast::hash(&body) != checksum {
+        return None;
+    }
+    Some((Record::take(body).ok()?, FRAME + length))
 }
 
 pub(crate) fn kind_number(kind: EntryType) -> u8 {
