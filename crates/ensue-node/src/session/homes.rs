@@ -320,8 +320,7 @@ fn keys<'a>(spec: &CommandSpec, args: &'a Args) -> impl Iterator<Item = &'a byte
 }
 
 fn name(cx: &Cx<'_>, datacenter: DatacenterId) -> String {
-    let datacenters = &cx.core.config.topology.datacenters;
-    datacenters.get(usize::from(datacenter.0)).map_or(String::new(), |one| one.name.clone())
+    cx.core.config.topology.name_of(datacenter)
 }
 
 fn no_answer(cx: &Cx<'_>, datacenter: DatacenterId, what: &'static str) -> Failure {

@@ -76,7 +76,7 @@ impl Joining {
                 let asks = introduction.asks;
                 p.peers.keep_the_log_for(p.cx, p.others, from, &introduction);
                 self.abandon_copy_of_another(p, from, introduction.directory);
-                let is_answer = self.is_answer(from, &introduction);
+                let is_answer = self.confirms(from, &introduction);
                 if is_answer {
                     self.answers.insert(from, introduction);
                 } else {
@@ -121,7 +121,7 @@ impl Joining {
     /// has everything, nor that it keeps it. So where it matters, that something is missing is only believed of who was
     /// asked since: a wrong answer would have an operator declare this datacenter dead, or a copy taken that nobody
     /// needs.
-    fn is_answer(&mut self, from: DatacenterId, introduction: &Introduction) -> bool {
+    fn confirms(&mut self, from: DatacenterId, introduction: &Introduction) -> bool {
         let holds = introduction.known != DirectoryId::UNKNOWN || introduction.end > Position(0);
         let lacks = holds && !introduction.is_whole;
         let is_first = lacks && self.asked_again.insert(from);
@@ -245,17 +245,14 @@ impl Joining {
         if p.cx.unmet.is_some() && Rule::JoinWhenAllKnow.holds() {
             return None;
         }
-        let open = |i: &Introduction| i.stage != PeerStage::Serving;
+        let is_recovering = |i: &Introduction| i.stage != PeerStage::Serving;
         let trimmed: Vec<String> =
             holders.iter().filter(|(_, i)| !i.is_whole).map(|(d, _)| p.cx.name_of(*d)).collect();
-        let others = holders.iter().filter(|(_, i)| open(i)).chain(&empty);
+        let others = holders.iter().filter(|(_, i)| is_recovering(i)).chain(&empty);
         let waiting: Vec<String> = others.map(|(d, _)| p.cx.name_of(*d)).collect();
         if trimmed.is_empty() {
-            p.peers.identity.rejoin(p.peers.identity.own());
-            p.others.note_filled(true);
             p.others.note_new();
-            p.durability.mark_filling(p.cx, p.peers.identity.own());
-            p.cx.trace(Trace::Rejoining { partition: p.cx.id });
+            fill(p, p.peers.identity.own());
             return Some(Join::AsFirst { beside: Some(self.without) });
         }
         let trimmed = trimmed.join(" and ");
@@ -287,12 +284,9 @@ impl Joining {
         answers: &[(DatacenterId, Introduction)],
     ) -> (u16, u64, Open) {
         let (records, open, without) = (self.records, std::mem::take(&mut self.open), self.without);
-        p.peers.identity.rejoin(directory);
-        p.others.note_filled(true);
         let of_others = answers.iter().map(|(_, introduction)| introduction.received.incarnation());
         p.cx.incarnation = of_others.fold(p.cx.incarnation, Incarnation::max);
-        p.durability.mark_filling(p.cx, directory);
-        p.cx.trace(Trace::Rejoining { partition: p.cx.id });
+        fill(p, directory);
         (without, records, open)
     }
 
@@ -300,4 +294,12 @@ impl Joining {
     pub(in crate::partition) fn take(&mut self) -> (u64, Open, BTreeMap<DatacenterId, Introduction>) {
         (self.records, std::mem::take(&mut self.open), std::mem::take(&mut self.answers))
     }
+}
+
+/// What the others hold is taken into this directory, which begins with nothing; another start goes on with that.
+fn fill(p: &mut Peering<'_>, directory: DirectoryId) {
+    p.peers.identity.rejoin(directory);
+    p.others.note_filled(true);
+    p.durability.mark_filling(p.cx, directory);
+    p.cx.trace(Trace::Rejoining { partition: p.cx.id });
 }
