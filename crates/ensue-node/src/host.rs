@@ -8,6 +8,7 @@
 
 mod backups;
 mod groups;
+mod members;
 
 use crate::node::{Node, UnknownProtocol};
 use crate::replicas::{ReplicaFigures, TOLD_EVERY_US};
@@ -19,6 +20,7 @@ use ensue_replica::{Absent, Config, Move, Refusal, Replica, Tuning, on_message_t
 use ensue_types::{CoreId, DatacenterId, LogicalTime, Now, PartitionId, SessionId};
 use ensue_wire::{Address, CoreName, Envelope, Message};
 use groups::{Asked, told};
+use members::Members;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How long a stopping core waits for others to take the lead, and then for its partitions to close.
@@ -28,7 +30,7 @@ const CLOSE_US: u64 = 5_000_000;
 /// A core: inputs go in, outputs are drained, as of a `Node`.
 pub struct Host {
     node: Node,
-    replicas: BTreeMap<PartitionId, Replica>,
+    replicas: Members,
     /// The partitions that live here by the word of their replicas.
     leads: BTreeMap<PartitionId, Led>,
     /// Partitions that have read their logs, and cut what was torn off.
@@ -154,8 +156,12 @@ impl Host {
         let mut seat = Seat { config: config.clone(), options: options.clone(), is_replicated, started: 0 };
         let found = options.found.iter().copied().filter(|partition| seat.may_have(*partition));
         let begun: BTreeSet<PartitionId> = config.replicated_partitions().chain(found).collect();
+        let mut replicas = Members::default();
+        for partition in begun {
+            replicas.insert(partition, seat.replica(partition));
+        }
         let mut host = Host {
-            replicas: begun.into_iter().map(|partition| (partition, seat.replica(partition))).collect(),
+            replicas,
             node: Node::new(config, now)?,
             seat,
             asked: Asked::default(),
@@ -200,7 +206,7 @@ impl Host {
                     self.node.on_input(now, Input::Owner { datacenter, partition, core, term });
                 }
             }
-            Input::Disk { partition, done } => match self.replicas.get_mut(&partition) {
+            Input::Disk { partition, done } => match self.replicas.give(partition) {
                 Some(replica) => replica.on_disk(done),
                 None => self.node.on_input(now, Input::Disk { partition, done }),
             },
@@ -222,7 +228,7 @@ impl Host {
             Input::Timer => self.on_timer(now),
             Input::Shutdown if !self.replicas.is_empty() => {
                 self.stopping = Stopping::HandsOver(now.monotonic_us + HAND_OVER_US);
-                self.replicas.values_mut().for_each(Replica::hand_over);
+                self.replicas.give_each(Replica::hand_over);
             }
             Input::Shutdown => {
                 self.stopping = Stopping::Done;
@@ -280,7 +286,7 @@ impl Host {
 
     /// Another core says something about a replicated partition.
     fn on_replica_message(&mut self, from: CoreId, partition: PartitionId, bytes: Bytes) {
-        if !self.replicas.contains_key(&partition) {
+        if !self.replicas.has(partition) {
             if self.stopping != Stopping::Not || !self.seat.may_have(partition) {
                 return;
             }
@@ -296,7 +302,7 @@ impl Host {
                 Absent::Nothing => return,
             }
         }
-        if let Some(replica) = self.replicas.get_mut(&partition) {
+        if let Some(replica) = self.replicas.give(partition) {
             replica.on_message(from.0, bytes);
         }
     }
@@ -320,7 +326,7 @@ impl Host {
 
     /// What is known here of a group, and a wish for it.
     fn group(&mut self, partition: PartitionId, wish: Option<(CoreId, CoreId)>) -> Result<Bytes, Bytes> {
-        let replica = self.replicas.get_mut(&partition).ok_or(groups::NO_OWNER)?;
+        let replica = self.replicas.give(partition).ok_or(groups::NO_OWNER)?;
         if let Some((from, to)) = wish {
             let may_be_there = self.seat.places(partition).any(|core| core == to);
             let wished = match may_be_there {
@@ -363,7 +369,7 @@ impl Host {
         }
         // Time that was lost is not made up for: ticks that come at once would end every promise at once.
         self.next_tick_us = now.monotonic_us + self.tick_us;
-        self.replicas.values_mut().for_each(|replica| replica.on_tick(now.monotonic_us));
+        self.replicas.give_each(|replica| replica.on_tick(now.monotonic_us));
         if self.figures_due_us <= now.monotonic_us {
             self.figures_due_us = now.monotonic_us + TOLD_EVERY_US;
             self.tell_figures();
@@ -391,8 +397,8 @@ impl Host {
                 worked = true;
                 self.on_output(now, output);
             }
-            for partition in self.replicas.keys().copied().collect::<Vec<_>>() {
-                while let Some(output) = self.replicas.get_mut(&partition).and_then(Replica::next_output) {
+            for partition in self.replicas.take_given() {
+                while let Some(output) = self.replicas.next_output(partition) {
                     worked = true;
                     self.on_replica(now, partition, output);
                 }
@@ -401,8 +407,9 @@ impl Host {
                 break;
             }
         }
-        let all_stopped = self.replicas.values().all(Replica::is_stopped);
-        if self.stopping == Stopping::Replicas && all_stopped {
+        if self.stopping == Stopping::Replicas
+            && self.replicas.iter().all(|(_, replica)| replica.is_stopped())
+        {
             self.stopping = Stopping::Done;
             self.outputs.push_back(Output::Stopped);
         }
@@ -411,7 +418,7 @@ impl Host {
     fn on_output(&mut self, now: Now, output: Output) {
         self.note_read(&output);
         match output {
-            Output::Disk { partition, op } => match self.replicas.get_mut(&partition) {
+            Output::Disk { partition, op } => match self.replicas.give(partition) {
                 Some(replica) => replica.on_request(op),
                 None => self.outputs.push_back(Output::Disk { partition, op }),
             },
@@ -422,19 +429,19 @@ impl Host {
                 self.ask_elsewhere((session, number), core, words);
             }
             Output::Confirm { partition, number } => {
-                if let Some(replica) = self.replicas.get_mut(&partition) {
+                if let Some(replica) = self.replicas.give(partition) {
                     replica.confirm(now.monotonic_us, number);
                 }
             }
             Output::Trace(Trace::PartitionStopped { partition, reason }) => {
-                if let Some(replica) = self.replicas.get_mut(&partition) {
+                if let Some(replica) = self.replicas.give(partition) {
                     replica.on_partition_stopped();
                 }
                 self.outputs.push_back(Output::Trace(Trace::PartitionStopped { partition, reason }));
             }
             Output::Stopped if self.stopping != Stopping::Done => {
                 self.stopping = Stopping::Replicas;
-                self.replicas.values_mut().for_each(Replica::shut_down);
+                self.replicas.give_each(Replica::shut_down);
             }
             output => self.outputs.push_back(output),
         }
@@ -464,7 +471,7 @@ impl Host {
                 self.node.on_input(now, Input::Confirmed { partition, number });
             }
             ensue_replica::Output::Dismissed => {
-                self.replicas.remove(&partition);
+                self.replicas.remove(partition);
                 self.tell_figures();
                 self.outputs.push_back(Output::Trace(Trace::ReplicaDismissed { partition }));
             }
@@ -486,8 +493,8 @@ impl Host {
         }
         let topology = &self.seat.config.topology;
         let mut figures = ReplicaFigures::default();
-        for (partition, replica) in &self.replicas {
-            let wanted = topology.replicas(topology.datacenter, *partition).len();
+        for (partition, replica) in self.replicas.iter() {
+            let wanted = topology.replicas(topology.datacenter, partition).len();
             figures.add(replica.role(), replica.report().as_ref(), wanted);
         }
         self.node.on_replica_figures(figures);

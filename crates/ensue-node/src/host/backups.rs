@@ -46,7 +46,7 @@ pub struct Leading {
 impl Host {
     /// What the replicas of this core are to their groups; nothing if partitions are not replicated.
     pub fn standings(&self) -> Option<Vec<Standing>> {
-        let standing = |(partition, replica): (&PartitionId, &ensue_replica::Replica)| {
+        let standing = |(partition, replica): (PartitionId, &ensue_replica::Replica)| {
             // Who has votes is not known while that changes.
             let report = replica.report().filter(|report| !report.changes);
             let topology = &self.seat.config.topology;
@@ -57,9 +57,9 @@ impl Host {
                 Leading { voters, boot_id: boot_id_of(led.epoch) }
             };
             // One that still reads may not have cut off what its last owner did not finish.
-            let led = self.leads.get(partition).filter(|_| self.read.contains(partition));
+            let led = self.leads.get(&partition).filter(|_| self.read.contains(&partition));
             let leads = report.zip(led).map(leading);
-            Standing { partition: *partition, term: replica.term(), leads }
+            Standing { partition, term: replica.term(), leads }
         };
         self.seat.is_replicated.then(|| self.replicas.iter().map(standing).collect())
     }
