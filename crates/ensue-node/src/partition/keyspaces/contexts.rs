@@ -8,7 +8,8 @@
 //! - On the timer: what no step has used for an hour is forgotten.
 //!
 //! They do not outlive the process: a session brings its whole past along with every step, so what is lost is what only
-//! sessions have brought that do not come again. Each answer names the start of the process, so that a session notices.
+//! sessions have brought that do not come again. Each answer names the time since which the context is kept, so that a
+//! session notices.
 
 use super::Keyspaces;
 use crate::partition::cx::Cx;
@@ -23,15 +24,15 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub(in crate::partition) struct Contexts {
     shared: BTreeMap<(KeyspaceId, Bytes), Shared>,
-    /// The time of the first fetch since the start: a later start has a later one.
-    since: Option<LogicalTime>,
     /// When the unused ones are looked for again.
     next_look_us: u64,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Shared {
     context: Context,
+    /// When the name was first used, or used again after it was forgotten: a later use has a later time.
+    since: LogicalTime,
     used_us: u64,
 }
 
@@ -39,13 +40,14 @@ struct Shared {
 const LOOK_INTERVAL_US: u64 = 60_000_000;
 
 impl Contexts {
-    /// The context of a name, which is used now.
-    fn of(&mut self, name: &ContextName, now_us: u64) -> &mut Context {
+    /// What is kept under a name, which is used now.
+    fn of(&mut self, cx: &mut Cx, name: &ContextName) -> &mut Shared {
         // A name is a piece of what a client or a peer has sent, and would keep all of that in memory.
         let own = Bytes::copy_from_slice(&name.name);
-        let shared = self.shared.entry((name.keyspace, own)).or_default();
-        shared.used_us = now_us;
-        &mut shared.context
+        let begin = || Shared { context: Context::default(), since: cx.tick(), used_us: 0 };
+        let shared = self.shared.entry((name.keyspace, own)).or_insert_with(begin);
+        shared.used_us = cx.now.monotonic_us;
+        shared
     }
 
     /// All of them, each with its keyspace.
@@ -74,8 +76,7 @@ impl Contexts {
             );
             return cx.send(from, Message::Refused { request, reply: Reply::Error(words.into()) });
         }
-        let since = *self.since.get_or_insert_with(|| cx.tick());
-        let context = self.of(&name, cx.now.monotonic_us).clone();
+        let Shared { since, context, .. } = self.of(cx, &name).clone();
         cx.send(from, Message::ContextFetched { request, since, context });
     }
 
@@ -104,10 +105,9 @@ impl Keyspaces {
     ) {
         // A past that is as if it had never been is shared no more.
         drop(others.failover.discarded.reset_if_lost(cx, name.keyspace, &mut context.causes));
-        let protocol = cx.protocols[usize::from(name.keyspace.0)].as_ref();
-        let shared = self.contexts.of(&name, cx.now.monotonic_us);
+        let shared = &mut self.contexts.of(cx, &name).context;
         shared.time = shared.time.max(context.time);
-        if protocol.merge(&mut shared.causes, &context.causes).is_err() {
+        if cx.protocol(name.keyspace).merge(&mut shared.causes, &context.causes).is_err() {
             cx.trace(Trace::Refused { what: "a context that the protocol cannot read" });
         }
         cx.send(from, Message::ContextMerged { request });

@@ -20,7 +20,7 @@ fn name(number: usize) -> ContextName {
 /// What a step of a session that shares a past is told when it begins: the time of that past, or an error.
 fn fetch(world: &mut World, number: usize) -> Result<LogicalTime, String> {
     let request = RequestId::default();
-    world.hear(SESSIONS, Message::ContextFetch { request, context: name(number) });
+    world.message(SESSIONS, Message::ContextFetch { request, context: name(number) });
     let answers = std::iter::from_fn(|| world.partition.cx.outbox.next()).map(|envelope| envelope.message);
     let mut answers = answers.filter_map(|message| match message {
         Message::ContextFetched { context, .. } => Some(Ok(context.time)),
@@ -75,11 +75,11 @@ fn one_shared_past_too_many_is_refused_before_its_step_begins() {
     assert_eq!(fetch(&mut world, limits::SHARED_CONTEXTS_MAX), Ok(LogicalTime(0)));
 }
 
-/// Sessions notice a start by what the first fetch since then was told.
+/// Sessions notice that a past was forgotten by what a fetch is told: since when it is kept.
 #[test]
 fn a_start_names_itself_to_those_who_fetch() {
     let since = |world: &mut World| {
-        world.hear(SESSIONS, Message::ContextFetch { request: RequestId::default(), context: name(1) });
+        world.message(SESSIONS, Message::ContextFetch { request: RequestId::default(), context: name(1) });
         let mut sent = std::iter::from_fn(|| world.partition.cx.outbox.next());
         let since = sent.find_map(|envelope| match envelope.message {
             Message::ContextFetched { since, .. } => Some(since),
@@ -93,4 +93,6 @@ fn a_start_names_itself_to_those_who_fetch() {
     before.work();
     let mut after = World::under("eiger", before.files.clone(), before.now, u64::MAX).started();
     assert!(since(&mut after) > first, "a later start, on the same clock");
+    pass_minutes(&mut before, 62);
+    assert!(since(&mut before) > first, "nobody has used it for an hour");
 }

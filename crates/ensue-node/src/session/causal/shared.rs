@@ -24,7 +24,7 @@ pub(crate) struct SharedContext {
     name: Option<Bytes>,
     /// It was fetched for the step that comes next.
     fresh: bool,
-    /// The start of the partition that keeps it, as its first answer in each keyspace has named it.
+    /// Since when it is kept, as the first answer in each keyspace has named it.
     since: BTreeMap<KeyspaceId, LogicalTime>,
 }
 
@@ -72,7 +72,7 @@ impl SharedContext {
         self.fresh = false;
     }
 
-    /// Whether it was kept by another start of its partition when it was fetched before: that one's is forgotten.
+    /// Whether another one was kept under the name when it was fetched before: that one is forgotten.
     fn is_forgotten(&mut self, keyspace: KeyspaceId, since: LogicalTime) -> bool {
         self.since.insert(keyspace, since).is_some_and(|before| before != since)
     }
@@ -81,8 +81,9 @@ impl SharedContext {
     fn forgotten(&self) -> Failure {
         let name = String::from_utf8_lossy(self.name.as_deref().unwrap_or_default());
         let words = format!(
-            "FORGOTTEN the partition that keeps the causal session '{name}' was started anew: what only its other \
-             connections had seen may be missing. Nothing was executed; this connection's past is kept"
+            "FORGOTTEN the partition that keeps the causal session '{name}' was started anew, or nobody used the name \
+             for an hour: what only its other connections had seen may be missing. Nothing was executed; this \
+             connection's past is kept"
         );
         Failure::Refused(Reply::Error(words.into()))
     }
