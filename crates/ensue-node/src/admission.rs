@@ -170,7 +170,7 @@ impl Admission<'_> {
                 self.protocol(name.keyspace).map(drop)
             }
             Message::MetricsQuery { .. } | Message::ReportChanges { .. } => Ok(()),
-            Message::CheckDependencies { dependencies, .. } => self.asked(own, dependencies),
+            Message::CheckDependencies { origin: None, dependencies, .. } => self.asked(own, dependencies),
             Message::AwaitTimes { times, readers, .. } => {
                 self.times(times)?;
                 readers.map_or(Ok(()), |keyspace| self.protocol(keyspace).map(drop))
@@ -197,7 +197,10 @@ impl Admission<'_> {
                 globally_stable.iter().try_for_each(|operation| self.operation(operation))
             }
             Message::Ended { datacenter, .. } | Message::Lost { datacenter, .. } => self.other(*datacenter),
-            Message::CheckDependencies { dependencies, .. } => self.asked(own, dependencies),
+            Message::CheckDependencies { origin, dependencies, .. } => {
+                origin.map_or(Ok(()), |origin| self.other(origin))?;
+                self.asked(own, dependencies)
+            }
             Message::DependenciesMet { unrecoverable, .. } => self.dependencies(unrecoverable),
             Message::Repeat { .. } | Message::Repeated { .. } => Ok(()),
             Message::PartsSynced { operations } => {

@@ -229,8 +229,9 @@ impl Partition {
                 let metrics = self.metrics();
                 self.cx.send(from, Message::MetricsAnswer { request, metrics });
             }
-            Message::CheckDependencies { check, dependencies } => {
-                self.others.replication.on_check_dependencies(&mut self.cx, from, check, dependencies);
+            Message::CheckDependencies { check, origin, dependencies } => {
+                let asked = (check, origin, dependencies);
+                self.others.replication.on_check_dependencies(&mut self.cx, from, asked);
             }
             Message::DependenciesMet { check, unrecoverable } => {
                 self.visibility().on_dependencies_met(check, &unrecoverable)
@@ -395,10 +396,8 @@ impl Partition {
     pub fn on_owner_lost(&mut self, now: Now, datacenter: DatacenterId, lost: &dyn Fn(PartitionId) -> bool) {
         self.cx.now = now;
         if datacenter != self.cx.datacenter && lost(self.cx.id) {
-            self.others.failover.failed.link_down(datacenter);
-            if let Some(sender) = self.others.replication.sender_mut(datacenter) {
-                sender.on_link_down();
-            }
+            let is_serving = matches!(self.stage, Stage::Serving);
+            self.others.on_link_down(&mut self.cx, datacenter, is_serving);
             self.peers.identity.on_link_down(datacenter);
         }
         if datacenter == self.cx.datacenter {

@@ -16,7 +16,7 @@
 //! - A promoted session has the past of both its modes again (trap 41): what it had read and written before it fell
 //!   back comes before what it does next.
 //! - What a session gave up by falling back does not come back with the past that a name shares: it would fall back
-//!   again.
+//!   again. What else comes with it a stable session waits for until it is stable, or falls back again.
 //! - The rest as in `pocc` and `cure`.
 
 use crate::vector::{self, Times};
@@ -88,6 +88,14 @@ impl HaPocc {
     }
 }
 
+impl HaPocc {
+    /// Whether a stable session's past is stable. What it has read was; what came by a name may be of an optimistic
+    /// session, and then it waits, or falls back again.
+    fn is_stable(&self, past: &TimeVector, state: &StabilityState<'_>) -> bool {
+        state.stable.covers_but(state.datacenter, past) || !Rule::StableSessionsReadWhatIsStable.holds()
+    }
+}
+
 impl Protocol for HaPocc {
     fn profile(&self) -> &Profile {
         &self.profile
@@ -114,7 +122,8 @@ impl Protocol for HaPocc {
         let vector = vector::known(context);
         match vector.mode {
             Mode::Plain => pocc::newest_choice(&vector.times, state),
-            Mode::Stable => cure::stable_choice(&vector.times, state),
+            Mode::Stable if self.is_stable(&vector.times, state) => cure::stable_choice(&vector.times, state),
+            Mode::Stable => Choice::Wait,
         }
     }
 

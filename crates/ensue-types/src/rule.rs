@@ -373,6 +373,12 @@ rules! {
     /// What was received and not applied is taken up again after a restart (trap 12).
     TakeUpWhatWaited,
 
+    /// What another datacenter has written, and was hidden when a key was watched, counts as a change when it is shown.
+    WatchCountsWhatIsShown,
+    /// A stable session reads when all of its past is stable where it reads: a name may have brought what an optimistic
+    /// session has seen.
+    StableSessionsReadWhatIsStable,
+
     // A datacenter that is lost for good.
     /// What was received of a stream is kept until every datacenter has it (decision 11).
     KeepForTheOthers,
@@ -383,6 +389,9 @@ rules! {
     /// What a datacenter wrote that failed before the streams of another one had their ends is believed only up to
     /// where these are whole: it may have received more of them than is left (decision 11).
     DoubtWhoFailedBeforeTheEnd,
+    /// Nothing is discarded of a datacenter that lives, or lived when the end of the lost stream was found: what it
+    /// named it had shown, and lost with its power.
+    DiscardNothingOfTheLiving,
     /// What was lost with a datacenter is decided when every survivor has its streams up to their ends: nobody writes
     /// on what only he has (decision 11).
     DecideWhenAllHaveTheEnd,

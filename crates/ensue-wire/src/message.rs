@@ -316,12 +316,15 @@ pub enum Message {
     /// `AwaitTimes`.
     CheckDependencies {
         check: u64,
+        /// Whose write depends on them; none if a session asks.
+        origin: Option<DatacenterId>,
         dependencies: Vec<Dependency>,
     },
     DependenciesMet {
         check: u64,
         /// Of these nothing is to be waited for: they, or for a `Through` something before it, were discarded with a
-        /// dead datacenter, or are nowhere.
+        /// dead datacenter, or are nowhere. To a write of a datacenter that lives, such a thing is lost like a tail: it
+        /// is not among these.
         unrecoverable: Vec<Dependency>,
     },
 

@@ -197,7 +197,7 @@ fn what_other_partitions_of_the_datacenter_say() {
     let stranger = Err("a transaction that another partition coordinates");
     let asked = |operation| {
         let dependency = Dependency { operation, extent: ensue_types::Extent::Exact };
-        Message::CheckDependencies { check: 1, dependencies: vec![dependency] }
+        Message::CheckDependencies { check: 1, origin: None, dependencies: vec![dependency] }
     };
     for (message, expected) in [
         (commit(operation(2, 1, 9), 1), Ok(())),

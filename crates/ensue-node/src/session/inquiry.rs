@@ -145,7 +145,9 @@ impl Inquiry {
     fn question(&self, index: usize, past: Past) -> Message {
         let check = self.first_check + index as u64;
         match past {
-            Past::Operations(dependencies) => Message::CheckDependencies { check, dependencies },
+            Past::Operations(dependencies) => {
+                Message::CheckDependencies { check, origin: None, dependencies }
+            }
             Past::Times(times) => Message::AwaitTimes { check, times, readers: self.readers },
         }
     }

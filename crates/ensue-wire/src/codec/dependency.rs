@@ -5,10 +5,16 @@ use super::tag;
 use super::writer::Writer;
 use crate::error::Malformed;
 use crate::message::Message;
+use ensue_types::DatacenterId;
 
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
-        Message::CheckDependencies { check, dependencies } => w.u64(*check).dependencies(dependencies),
+        Message::CheckDependencies { check, origin, dependencies } => {
+            w.u64(*check).option(origin.as_ref(), |w, origin| {
+                w.u8(origin.0);
+            });
+            w.dependencies(dependencies)
+        }
         Message::DependenciesMet { check, unrecoverable } => w.u64(*check).dependencies(unrecoverable),
         other => unreachable!("no dependency check: {:#06x}", tag::tag_of(other)),
     };
@@ -17,7 +23,8 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
 pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
     Ok(match tag {
         tag::CHECK_DEPENDENCIES => {
-            Message::CheckDependencies { check: r.u64()?, dependencies: r.dependencies()? }
+            let (check, origin) = (r.u64()?, r.option(|r| r.u8().map(DatacenterId))?);
+            Message::CheckDependencies { check, origin, dependencies: r.dependencies()? }
         }
         tag::DEPENDENCIES_MET => {
             Message::DependenciesMet { check: r.u64()?, unrecoverable: r.dependencies()? }

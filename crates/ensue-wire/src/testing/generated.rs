@@ -156,8 +156,9 @@ fn control() -> BoxedStrategy<Message> {
         }),
         (any::<u64>(), args()).prop_map(|(number, words)| Message::BackupAsk { number, words }),
         (any::<u64>(), reply()).prop_map(|(number, reply)| Message::BackupTold { number, reply }),
-        (any::<u64>(), dependencies())
-            .prop_map(|(check, dependencies)| Message::CheckDependencies { check, dependencies }),
+        (any::<u64>(), option::of(any::<u8>().prop_map(DatacenterId)), dependencies()).prop_map(
+            |(check, origin, dependencies)| Message::CheckDependencies { check, origin, dependencies }
+        ),
         (any::<u64>(), dependencies())
             .prop_map(|(check, unrecoverable)| Message::DependenciesMet { check, unrecoverable }),
     ]

@@ -175,7 +175,14 @@ fn control() -> Vec<(&'static str, Message)> {
 
 fn dependency() -> Vec<(&'static str, Message)> {
     vec![
-        ("check-dependencies", Message::CheckDependencies { check: 9, dependencies: dependencies() }),
+        (
+            "check-dependencies",
+            Message::CheckDependencies {
+                check: 9,
+                origin: Some(DatacenterId(2)),
+                dependencies: dependencies(),
+            },
+        ),
         ("dependencies-met", Message::DependenciesMet { check: 9, unrecoverable: dependencies() }),
     ]
 }

@@ -190,7 +190,7 @@ impl Keyspaces {
         }
         let mut reply = reply?;
         if let (Request::Watch { keys }, Some(shown)) = (request, shown) {
-            reply = self.numbers_without_hidden((number, at), shown, keys, reply);
+            reply = self.numbers_of_what_is_seen((number, at), shown, keys, reply);
         }
         execution.context.time = execution.context.time.max(at);
         self.counts.count_reads(1, observed.stale);

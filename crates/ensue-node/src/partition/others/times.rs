@@ -50,6 +50,23 @@ impl Others {
         }
     }
 
+    /// The link to a datacenter is down, which may be lost for good: what it is known to have said by then must outlive
+    /// a restart.
+    pub(in crate::partition) fn on_link_down(
+        &mut self,
+        cx: &mut Cx,
+        datacenter: DatacenterId,
+        is_serving: bool,
+    ) {
+        self.failover.failed.link_down(datacenter);
+        if let Some(sender) = self.replication.sender_mut(datacenter) {
+            sender.on_link_down();
+        }
+        if is_serving {
+            self.stable_time.times.promise_times(cx);
+        }
+    }
+
     /// Whether there is nothing to wait for: it is here, or it was lost.
     pub(in crate::partition) fn is_settled_here(&self, cx: &Cx, times: &TimeVector) -> bool {
         self.stable_time.times.received().covers_but(cx.datacenter, times)

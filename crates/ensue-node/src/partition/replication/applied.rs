@@ -5,7 +5,9 @@
 //! was declared lost counts like applied: there is nothing to wait for (trap 15). So does what a dead datacenter took
 //! with it, and whoever waits is told.
 
-use ensue_types::{DatacenterId, Dependency, Extent, OperationId, PartitionId, Position, Rule};
+use ensue_types::{
+    DatacenterId, DatacenterSet, Dependency, Extent, OperationId, PartitionId, Position, Rule,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What has been applied of one datacenter's stream of this partition.
@@ -21,6 +23,8 @@ pub struct AppliedSet {
     pub discarded: BTreeSet<Position>,
     /// The end of a dead datacenter's stream: what stands after it is nowhere.
     pub end: Option<Position>,
+    /// Who had been declared dead before that end was found, itself among them: the same at every survivor.
+    pub failed: DatacenterSet,
 }
 
 impl AppliedSet {
@@ -177,9 +181,16 @@ impl<W> Applied<W> {
         unblocked
     }
 
-    /// A dead datacenter's stream ends here; hands out those who waited for what stands after it.
-    pub fn end(&mut self, datacenter: DatacenterId, end: Position) -> Vec<Unblocked<W>> {
-        self.sets.entry(datacenter).or_default().end = Some(end);
+    /// A dead datacenter's stream ends here, and these had been declared dead by then; hands out those who waited for
+    /// what stands after it.
+    pub fn end(
+        &mut self,
+        datacenter: DatacenterId,
+        end: Position,
+        failed: DatacenterSet,
+    ) -> Vec<Unblocked<W>> {
+        let set = self.sets.entry(datacenter).or_default();
+        (set.end, set.failed) = (Some(end), failed);
         let mut unblocked = self.waited_exactly(datacenter, end.next(), Position(u64::MAX));
         unblocked.extend(self.reached(datacenter, end.next(), Position(u64::MAX)));
         unblocked
@@ -206,6 +217,16 @@ impl<W> Applied<W> {
         }
         let covers = set.discarded.range(..=position).next().is_some();
         (dependency.extent == Extent::Through && covers).then_some(*dependency)
+    }
+
+    /// Whether what a datacenter has written is discarded for such a dependency. Who lives, or lived when the end of
+    /// the stream was found, has acknowledged what it wrote, and named what it had shown: it can only have lost that
+    /// with its power. To it that is lost like a tail.
+    pub fn discards(&self, origin: DatacenterId, unrecoverable: &Dependency) -> bool {
+        let of = unrecoverable.operation.datacenter;
+        let has_failed = || self.sets.get(&of).is_some_and(|set| set.failed.contains(origin));
+        let is_exact = unrecoverable.extent == Extent::Exact;
+        origin == of || is_exact && (has_failed() || !Rule::DiscardNothingOfTheLiving.holds())
     }
 
     /// Whether a dependency names an operation that was declared lost.
@@ -347,7 +368,7 @@ mod tests {
         applied.wait(&on(4, Extent::Exact), "after");
         applied.wait(&on(9, Extent::Through), "through after");
         assert!(applied.insert(DEAD, Position(1)).is_empty());
-        let unblocked = applied.end(DEAD, Position(3));
+        let unblocked = applied.end(DEAD, Position(3), DatacenterSet::default());
         let expected = [("after", 4), ("through after", 9)]
             .map(|(waiter, position)| Unblocked { waiter, unrecoverable: Some(on(position, Extent::Exact)) });
         assert_eq!(unblocked, expected);

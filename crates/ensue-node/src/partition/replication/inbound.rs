@@ -61,6 +61,8 @@ struct Ask {
     /// How many of these have not been applied yet.
     open: usize,
     unrecoverable: Vec<Dependency>,
+    /// Whose write depends on them; none if a session asks.
+    origin: Option<DatacenterId>,
 }
 
 impl Inbound {
@@ -139,6 +141,11 @@ impl Inbound {
             self.learn_unrecoverable(origin, position, Some(*unrecoverable));
         }
         Some((origin, position))
+    }
+
+    /// Whose write it is that another partition asks for.
+    pub(in crate::partition) fn asked_for(&self, from: Address, check: u64) -> Option<DatacenterId> {
+        self.asks.get(&(from, check))?.origin
     }
 
     /// One thing that another partition asked about is met. After the last one: what of it all is unrecoverable.
@@ -270,13 +277,17 @@ impl Replication {
                 open += 1;
             } else {
                 self.count_lost(cx, &dependency);
-                self.inbound.learn_unrecoverable(origin, position, self.applied.unrecoverable(&dependency));
+                let unrecoverable = self.applied.unrecoverable(&dependency);
+                let unrecoverable = self.of_what_is_discarded(cx, Some(origin), unrecoverable);
+                self.inbound.learn_unrecoverable(origin, position, unrecoverable);
             }
         }
+        let entry = (origin, position);
         for (partition, dependencies) in elsewhere {
             let check = cx.number();
-            let message = Message::CheckDependencies { check, dependencies: dependencies.clone() };
-            self.inbound.checks.insert(check, Check { partition, dependencies, entry: (origin, position) });
+            let (origin, asked) = (Some(origin), dependencies.clone());
+            let message = Message::CheckDependencies { check, origin, dependencies: asked };
+            self.inbound.checks.insert(check, Check { partition, dependencies, entry });
             cx.send_local(partition, message);
             open += 1;
         }
@@ -292,8 +303,7 @@ impl Replication {
         &mut self,
         cx: &mut Cx,
         from: Address,
-        check: u64,
-        asked: Vec<Dependency>,
+        (check, origin, asked): (u64, Option<DatacenterId>, Vec<Dependency>),
     ) {
         if asked.iter().any(|dependency| dependency.operation.partition != cx.id) {
             return cx.trace(Trace::Refused { what: "a dependency check for another partition" });
@@ -309,14 +319,15 @@ impl Replication {
                 dependencies.push(dependency);
             } else {
                 self.count_lost(cx, &dependency);
-                unrecoverable.extend(self.applied.unrecoverable(&dependency));
+                let found = self.applied.unrecoverable(&dependency);
+                unrecoverable.extend(self.of_what_is_discarded(cx, origin, found));
             }
         }
         if dependencies.is_empty() {
             return cx.send(from, Message::DependenciesMet { check, unrecoverable });
         }
         let open = dependencies.len();
-        self.inbound.asks.insert((from, check), Ask { dependencies, open, unrecoverable });
+        self.inbound.asks.insert((from, check), Ask { dependencies, open, unrecoverable, origin });
     }
 
     fn forget_ask(&mut self, from: Address, check: u64) {
@@ -337,6 +348,25 @@ impl Replication {
         }
     }
 
+    /// What is unrecoverable, if a write of this origin is discarded for that; a session is told of everything. Else it
+    /// is lost, and counted.
+    pub(in crate::partition) fn of_what_is_discarded(
+        &mut self,
+        cx: &mut Cx,
+        origin: Option<DatacenterId>,
+        unrecoverable: Option<Dependency>,
+    ) -> Option<Dependency> {
+        let unrecoverable = unrecoverable?;
+        if origin.is_none_or(|origin| self.applied.discards(origin, &unrecoverable)) {
+            return Some(unrecoverable);
+        }
+        if unrecoverable.extent == Extent::Exact {
+            self.loss_counts.dependencies += 1;
+            cx.trace(Trace::DependsOnLost { partition: cx.id, operation: unrecoverable.operation });
+        }
+        None
+    }
+
     /// Those behind a broken link will ask again, or have given up.
     pub(in crate::partition) fn forget_asks(&mut self, is_behind: &dyn Fn(Address) -> bool) {
         let behind = self.inbound.asks.keys().copied().filter(|(from, _)| is_behind(*from));
@@ -352,17 +382,15 @@ impl Replication {
 }
 
 impl Inbound {
-    /// A dependency of an arrived entry is gone, or covers what is gone.
+    /// An arrived entry is discarded for something that it depends on.
     fn learn_unrecoverable(
         &mut self,
         origin: DatacenterId,
         position: Position,
         unrecoverable: Option<Dependency>,
     ) {
-        if let (Some(unrecoverable), Some(arrived)) =
-            (unrecoverable, self.arrived.get_mut(&(origin, position)))
-        {
-            arrived.unrecoverable |= depends_on(origin, &unrecoverable);
+        if let (Some(_), Some(arrived)) = (unrecoverable, self.arrived.get_mut(&(origin, position))) {
+            arrived.unrecoverable = true;
         }
     }
 
@@ -372,10 +400,13 @@ impl Inbound {
         cx: &mut Cx,
         owns: &dyn Fn(PartitionId) -> bool,
     ) {
-        let again = |(number, check): (&u64, &Check)| (*number, check.partition, check.dependencies.clone());
+        let again = |(number, check): (&u64, &Check)| {
+            (*number, check.partition, check.entry.0, check.dependencies.clone())
+        };
         let open: Vec<_> = self.checks.iter().filter(|(_, check)| owns(check.partition)).map(again).collect();
-        for (check, partition, dependencies) in open {
-            cx.send_local(partition, Message::CheckDependencies { check, dependencies });
+        for (check, partition, origin, dependencies) in open {
+            let origin = Some(origin);
+            cx.send_local(partition, Message::CheckDependencies { check, origin, dependencies });
         }
     }
 }
@@ -409,9 +440,4 @@ impl Replication {
         let exact = Dependency { operation: transaction, extent: Extent::Exact };
         self.applied.unrecoverable(&exact).is_some()
     }
-}
-
-/// Whether a write of this origin truly depends on this, of which it is known that it is gone or covers what is gone.
-pub(in crate::partition) fn depends_on(origin: DatacenterId, unrecoverable: &Dependency) -> bool {
-    unrecoverable.extent == Extent::Exact || unrecoverable.operation.datacenter == origin
 }

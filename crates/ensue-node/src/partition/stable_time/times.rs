@@ -375,8 +375,8 @@ impl StableTime {
                 *proven = TimeVector::default();
             }
         }
-        // Nobody waits for what is stable: a choice that it widens is made anew at each command.
-        self.times.stable.join(received);
+        // A stable session of `ha-pocc` may wait for it; another choice that it widens is made anew at each command.
+        self.times_rose |= self.times.stable.join(received);
         // Whatever all have received this partition has, and it may have forgotten when it restarted.
         self.times_rose |= has_all && self.times.received.join(received);
         self.times.floor.join(floor);
@@ -439,8 +439,8 @@ impl Times {
         let now = cx.promise();
         let choice = cx.protocol(keyspace).choose(causes, &self.stability(cx, now));
         if let Choice::Shown(predicate) = &choice {
-            // What a stable session depends on every partition has received: it may have learned so from another one.
-            // From here on all see it, so that what this session writes here rests on what is shown here.
+            // What a session of `cure` depends on every partition has received: it may have learned so from another
+            // one. From here on all see it, so that what this session writes here rests on what is shown here.
             self.stable.join(&predicate.times);
         }
         choice

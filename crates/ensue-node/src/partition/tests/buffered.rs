@@ -22,7 +22,7 @@ fn check(world: &mut World, check: u64, dependencies: usize) {
     let (datacenter, incarnation, position) = (HERE, Incarnation(1), Position(0));
     let operation = OperationId { datacenter, incarnation, partition: super::PARTITION, position };
     let dependencies = vec![Dependency { operation, extent: Extent::Exact }; dependencies];
-    world.hear(SESSIONS, Message::CheckDependencies { check, dependencies });
+    world.hear(SESSIONS, Message::CheckDependencies { check, origin: None, dependencies });
 }
 
 fn said(world: &mut World) -> Vec<Message> {

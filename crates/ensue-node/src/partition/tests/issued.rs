@@ -47,7 +47,11 @@ fn on(datacenter: DatacenterId, position: u64) -> Dependency {
 #[test]
 fn a_session_is_told_what_was_never_issued_and_a_partition_waits_for_nothing_of_its_own() {
     let mut world = world();
-    let ask = |position| Message::CheckDependencies { check: 1, dependencies: vec![on(OWN, position)] };
+    let ask = |position| Message::CheckDependencies {
+        check: 1,
+        origin: None,
+        dependencies: vec![on(OWN, position)],
+    };
     assert_eq!(unrecoverable(&mut world, SESSIONS, ask(2)), Some(vec![]));
     assert_eq!(unrecoverable(&mut world, SESSIONS, ask(3)), Some(vec![on(OWN, 3)]));
     let neighbour = Address::Partition { datacenter: OWN, partition: PARTITION };

@@ -71,7 +71,9 @@ fn a_participant_is_told_what_was_lost() {
 
         let mut world = started(BTreeMap::new(), 1);
         // The stream of a dead datacenter ends before it.
-        assert!(world.partition.others.replication.applied.end(OTHER, Position(2)).is_empty());
+        assert!(
+            world.partition.others.replication.applied.end(OTHER, Position(2), Default::default()).is_empty()
+        );
         world.message(ITS_NEIGHBOUR, says.clone());
         assert!(catch_up::sent(&mut world).contains(&Message::Discard { transaction }), "{says:?}");
     }

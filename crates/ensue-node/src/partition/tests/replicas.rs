@@ -149,7 +149,10 @@ fn check(world: &mut World, check: u64) {
     let (datacenter, incarnation, position) = (DatacenterId(1), Incarnation(1), Position(1));
     let operation = OperationId { datacenter, incarnation, partition: PARTITION, position };
     let dependencies = [Extent::Exact, Extent::Through].map(|extent| Dependency { operation, extent });
-    world.message(SESSIONS, Message::CheckDependencies { check, dependencies: dependencies.into() });
+    world.message(
+        SESSIONS,
+        Message::CheckDependencies { check, origin: None, dependencies: dependencies.into() },
+    );
 }
 
 #[test]
@@ -160,7 +163,7 @@ fn a_question_about_operations_is_withdrawn_by_one_about_nothing() {
     check(&mut world, 8);
     check(&mut world, 8);
     assert_eq!(met(&mut world), 0);
-    world.message(SESSIONS, Message::CheckDependencies { check: 7, dependencies: Vec::new() });
+    world.message(SESSIONS, Message::CheckDependencies { check: 7, origin: None, dependencies: Vec::new() });
     assert_eq!(met(&mut world), 1, "nothing is met at once");
     world.receive(1, "a", super::versions::put("1"));
     assert_eq!(met(&mut world), 1, "the other one, once");

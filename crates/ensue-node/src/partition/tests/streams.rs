@@ -108,7 +108,7 @@ fn what_was_lost_is_waited_for_no_more() {
     let sessions = Address::Core { datacenter: HERE, core: CoreId(0) };
     for check in 1..=2 {
         let dependencies = vec![of_theirs(check)];
-        world.message(sessions, Message::CheckDependencies { check, dependencies });
+        world.message(sessions, Message::CheckDependencies { check, origin: None, dependencies });
     }
     assert_eq!(metric(&mut world, "lost_dependencies"), Some(0));
     catch_up::sent(&mut world);

@@ -60,7 +60,7 @@ fn what_depends_on_what_was_lost_waits_for_nothing_and_is_counted() {
         let operation =
             OperationId { datacenter: OTHER, incarnation: Incarnation(1), partition: PARTITION, position };
         let dependencies = vec![Dependency { operation, extent: Extent::Exact }];
-        world.message(HERE, Message::CheckDependencies { check: number, dependencies });
+        world.message(HERE, Message::CheckDependencies { check: number, origin: None, dependencies });
         let is_answer =
             |message| matches!(message, Message::DependenciesMet { check, .. } if check == number);
         assert!(std::iter::from_fn(|| world.partition.cx.outbox.next()).any(|sent| is_answer(sent.message)));

@@ -93,7 +93,13 @@ impl Visibility<'_> {
 
     fn unblock_one(&mut self, unblocked: Unblocked<Waiter>) {
         let Unblocked { waiter, unrecoverable } = unblocked;
-        let inbound = &mut self.others.replication.inbound;
+        let replication = &mut self.others.replication;
+        let origin = match waiter {
+            Waiter::Entry(origin, _) => Some(origin),
+            Waiter::Ask(from, check) => replication.inbound.asked_for(from, check),
+        };
+        let unrecoverable = replication.of_what_is_discarded(self.cx, origin, unrecoverable);
+        let inbound = &mut replication.inbound;
         match waiter {
             Waiter::Entry(origin, position) => {
                 if inbound.close_one(origin, position, unrecoverable) {

@@ -4,12 +4,16 @@
 //! When a dead datacenter's stream of a partition has its end here (`dead`), whatever stands after the end is nowhere.
 //! An entry of the dead one is *gone* if it depends on what is nowhere, or on what is gone; so it is in every survivor,
 //! since the streams are the same and dependencies point to lower stamps. A check is answered with what of it is gone,
-//! and an entry whose dependencies have all been answered is shown, or discarded and listed. What others have written
-//! cannot depend on it, for nobody has shown it.
+//! and an entry whose dependencies have all been answered is shown, or discarded and listed.
+//!
+//! Of a datacenter that lives, or lived when the end was found, nothing is discarded: it has acknowledged what it
+//! wrote, and shows it. It may name what is nowhere, if it had received and shown that and lost it with its power; that
+//! is lost to it like a tail. So only the dead one's entries are discarded, and those of whoever had failed before its
+//! end, which may have received what no survivor has.
 //!
 //! A session of the dead datacenter may have seen all of a stream up to a place that its dependencies name. A session
 //! of another one had seen what is shown: where its folded context covers what is gone, it never met that
-//! (`depends_on`).
+//! (`Applied::discards`).
 //!
 //! A transaction is gone as a whole, if its entry or one of its parts is. Its coordinator here asks those who have not
 //! said that their parts are ready; whoever has the end of the stream and no part answers that it is gone.
@@ -20,7 +24,7 @@ use crate::trace::Trace;
 use ensue_store::entry::Change;
 use ensue_store::layout;
 use ensue_store::record::Record;
-use ensue_types::{DatacenterId, OperationId, PartitionId, Position};
+use ensue_types::{DatacenterId, DatacenterSet, OperationId, PartitionId, Position};
 use ensue_wire::{Address, Message};
 
 impl Visibility<'_> {
@@ -94,8 +98,13 @@ impl Visibility<'_> {
     }
 
     /// A dead datacenter's stream has its end here: who waits for what stands after it waits no longer.
-    pub(in crate::partition) fn end_stream(&mut self, datacenter: DatacenterId, end: Position) {
-        let unblocked = self.others.replication.applied.end(datacenter, end);
+    pub(in crate::partition) fn end_stream(
+        &mut self,
+        datacenter: DatacenterId,
+        end: Position,
+        failed: DatacenterSet,
+    ) {
+        let unblocked = self.others.replication.applied.end(datacenter, end, failed);
         self.unblock(unblocked);
         let nowhere = (end, Position(u64::MAX));
         self.transactions

@@ -85,7 +85,7 @@ fn a_write_goes_home_and_what_it_did_there_is_awaited_here() {
     // Whatever comes next here waits until that is visible here.
     world.send(&["GET lock:a"]);
     let check = world.next();
-    let Message::CheckDependencies { check: number, dependencies } = &check.message else {
+    let Message::CheckDependencies { check: number, dependencies, .. } = &check.message else {
         panic!("a question")
     };
     assert_eq!((partition(&check), dependencies.len()), (2, 1));

@@ -227,7 +227,9 @@ const ROWS: &[Row] = &[
             Rule::OptimisticWritesHideUntilStable,
             Rule::FallbackForgets,
             Rule::PromotionJoinsBothPasts,
+            Rule::StableSessionsReadWhatIsStable,
             Rule::WatchSeesAllOfItsDatacenter,
+            Rule::WatchCountsWhatIsShown,
         ],
     },
     // Datacenters that failed permanently.
@@ -252,7 +254,7 @@ const ROWS: &[Row] = &[
         worlds: Worlds::Losing,
         seeds: SEEDS,
         protocols: &["eiger"],
-        rules: &[Rule::AwaitTheParts, Rule::TheDeadStop],
+        rules: &[Rule::AwaitTheParts, Rule::DiscardNothingOfTheLiving, Rule::TheDeadStop],
     },
     Row {
         worlds: Worlds::LosingDirectories,
@@ -416,6 +418,9 @@ pub(super) fn why_unseen(rule: Rule) -> Option<&'static str> {
         Rule::WatchSeesAllOfItsDatacenter => {
             "it takes a session that fell back, and a write that becomes stable between its WATCH and its EXEC"
         }
+        Rule::WatchCountsWhatIsShown => "the oracle judges watched keys that one datacenter alone writes",
+        Rule::StableSessionsReadWhatIsStable => "no seed has sessions that share a name",
+        Rule::DiscardNothingOfTheLiving => "no seed has a survivor lose its power beside a lost datacenter",
         Rule::TheDeadStop => "no seed declares a datacenter dead that lives on",
         Rule::ApplyInTheOriginsOrder => {
             "causality does not rest on it here: a dependency names all through a position, which is known exactly"
