@@ -314,6 +314,9 @@ impl Keyspaces {
 
     /// The typed error for local writes while a bound is reached. Replicated writes are never refused.
     pub(crate) fn write_refusal(&self, cx: &Cx, others: &Others, grows: bool) -> Option<Reply> {
+        if others.failover.retirement.is_begun() {
+            return Some(cx.retiring());
+        }
         if cx.is_out_of_room() {
             return Some(Reply::error(
                 "DISKFULL the disk is full: reads are answered, writes are refused until there is room",
