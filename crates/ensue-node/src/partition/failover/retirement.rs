@@ -5,7 +5,8 @@
 //! the log remembers. They go on together, one step after the other; partition 0 gathers how far each one is, and
 //! tells all when everybody has come to a step:
 //!
-//! - `CLOSED`: the word is durable, and no transaction of this datacenter is open. When all are here, no stream grows.
+//! - `CLOSED`: the word is durable, rights of bounded counters were given to others, and no transaction of this
+//!   datacenter is open. When all are here, no stream grows.
 //! - `COMPLETE`: every other datacenter has applied the own stream durably, up to its end.
 //! - `SILENT`: no session is answered any more. So when all are here, the clock of each is above every time that any of
 //!   them has handed out.
@@ -33,6 +34,8 @@ pub(in crate::partition) const EVERYTHING: LogicalTime = LogicalTime::MAX;
 pub(crate) struct Retirement {
     /// This datacenter is being removed: the end of the log behind the word.
     logged: Option<u64>,
+    /// All rights of bounded counters were given to others.
+    has_given: bool,
     /// The step to which this partition has come, and the one to which all have.
     step: u8,
     all: u8,
@@ -57,6 +60,15 @@ impl Retirement {
     /// Whether the word is durable, when the log is up to here.
     pub(in crate::partition) fn is_durable(&self, synced: u64) -> bool {
         self.logged.is_some_and(|logged| logged <= synced)
+    }
+
+    pub(in crate::partition) fn has_given(&self) -> bool {
+        self.has_given
+    }
+
+    /// What could be given of rights was.
+    pub(in crate::partition) fn note_given(&mut self) {
+        self.has_given = true;
     }
 
     /// Whether sessions are answered no more.

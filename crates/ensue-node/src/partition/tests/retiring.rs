@@ -61,6 +61,31 @@ fn acknowledge(world: &mut World) {
     world.message(ELSEWHERE, Message::StreamAcknowledge(acknowledge));
 }
 
+/// Whoever waits for what others may write is answered, at once and later.
+#[test]
+fn nobody_waits_at_a_datacenter_that_is_being_removed() {
+    let mut world = started("eventual", Files::new());
+    world.run("BLPOP list 0");
+    assert_eq!(format!("{:?}", sent(&mut world)).matches("RETIRING").count(), 0);
+    world.run("causal retire dc1 confirm");
+    let said = format!("{:?}", sent(&mut world));
+    assert_eq!(said.matches("RETIRING dc1").count(), 1, "{said}");
+    assert!(answer(&mut world, "BLPOP list 0").contains("RETIRING dc1"));
+}
+
+#[test]
+fn rights_of_bounded_counters_are_given_to_who_stays() {
+    let mut world = started("eventual", Files::new());
+    world.run("BCREATE stock 10 MIN 0");
+    assert!(answer(&mut world, "causal retire dc1 confirm").contains("OK"));
+    let said: Vec<Message> = (0..40).flat_map(|_| pass(&mut world)).collect();
+    assert!(said.contains(&Message::Retiring { step: 1 }), "it goes on: {said:?}");
+    let rights = answer(&mut world, "BGET stock RIGHTS");
+    let of = |name: &str| rights.split(name).nth(1).map(|rest| rest.chars().take(40).collect::<String>());
+    assert!(of("dc1").is_some_and(|own| own.contains("Integer(0)")), "{rights}");
+    assert!(of("dc2").is_some_and(|other| other.contains("Integer(10)")), "{rights}");
+}
+
 /// A datacenter that has made one write, and is being removed.
 fn retiring() -> World {
     let mut world = started("eventual", Files::new());

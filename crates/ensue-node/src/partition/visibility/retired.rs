@@ -60,7 +60,7 @@ impl Visibility<'_> {
     fn retiring_step(&self) -> u8 {
         let (own, retirement) = (self.cx.datacenter, &self.others.failover.retirement);
         let is_durable = retirement.is_durable(self.cx.journal.log_synced());
-        if !is_durable || self.transactions.has_open_of(own) {
+        if !is_durable || !retirement.has_given() || self.transactions.has_open_of(own) {
             return 0;
         }
         // Of two the first goes first.
