@@ -106,6 +106,7 @@ impl Gate {
             (" that lose a datacenter", losing, &["--losing"]),
             (" that lose directories", losing, &["--losing-directories"]),
             (" to which a datacenter is added", losing, &["--joining"]),
+            (" of which a datacenter is removed", losing, &["--retiring"]),
             (" with replicas", replicated, &["--replicas"]),
         ] {
             let name = format!("simulator, {seeds} seeds of each protocol{what}");

@@ -189,7 +189,8 @@ impl Admission<'_> {
             Message::SnapshotPartRead { .. }
             | Message::SnapshotPartLate { .. }
             | Message::SnapshotPartRefused { .. }
-            | Message::DatacenterFailed { .. } => Ok(()),
+            | Message::DatacenterFailed { .. }
+            | Message::Retiring { .. } => Ok(()),
             Message::StabilizationReport { received, floor, globally_stable }
             | Message::Stable { received, floor, globally_stable } => {
                 self.times(received)?;

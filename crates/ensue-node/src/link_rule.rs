@@ -11,7 +11,7 @@
 //! says is possible is the door's question, and whether it was asked for is the partition's.
 
 use crate::config::Topology;
-use ensue_types::{CoreId, DatacenterId};
+use ensue_types::{CoreId, DatacenterId, LogicalTime};
 use ensue_wire::{Address, CoreName, Envelope, Message};
 use thiserror::Error;
 
@@ -69,8 +69,9 @@ pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelo
         return Err(NotTheirs::To(Place(*to)));
     }
     let own = topology.datacenter;
-    // The partitions of a datacenter tell each other that it was declared dead.
-    let is_own_death = matches!(message, Message::DatacenterFailed { datacenter, .. } if *datacenter == own);
+    // The partitions of a datacenter tell each other that it was declared dead, and how far it is with its removal.
+    let is_own_end = matches!(message, Message::Retiring { .. })
+        || matches!(message, Message::DatacenterFailed { datacenter, .. } if *datacenter == own);
     if matches!(message, Message::Interest { .. } | Message::Publish { .. }) {
         let are_cores = matches!((from, to), (Address::Core { .. }, Address::Core { .. }));
         return if are_cores { Ok(()) } else { Err(NotTheirs::From(Place(*from))) };
@@ -94,7 +95,7 @@ pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelo
         };
     }
     match (peer.datacenter == own, is_replication(message)) {
-        (true, true) if is_own_death => Ok(()),
+        (true, true) if is_own_end => Ok(()),
         (true, true) => Err(NotTheirs::OnlyBetween),
         (true, false) => Ok(()),
         (false, false) => Err(NotTheirs::OnlyWithin),
@@ -162,6 +163,7 @@ fn is_replication(message: &Message) -> bool {
             | Message::Copied { .. }
             | Message::CopyRefused { .. }
             | Message::DatacenterFailed { .. }
+            | Message::Retiring { .. }
             | Message::PassOn { .. }
             | Message::PassedOn { .. }
             | Message::BranchFetch { .. }
@@ -170,14 +172,16 @@ fn is_replication(message: &Message) -> bool {
     )
 }
 
-/// Of whose streams these messages may speak: what is passed on is a third's, who is dead, and nobody living declares
-/// itself dead.
+/// Of whose streams these messages may speak: what is passed on is a third's, who is dead, and who says that it has
+/// ended itself has lost nothing.
 fn check_streams(own: DatacenterId, peer: DatacenterId, message: &Message) -> Result<(), NotTheirs> {
     let is_theirs_to_say = match message {
         Message::PassOn { origin, .. } | Message::PassedOn { origin, .. } => {
             *origin != peer && *origin != own
         }
-        Message::DatacenterFailed { datacenter, .. } => *datacenter != peer,
+        Message::DatacenterFailed { datacenter, time, .. } => {
+            *datacenter != peer || *time == LogicalTime::MAX
+        }
         _ => true,
     };
     is_theirs_to_say.then_some(()).ok_or(NotTheirs::OtherStream)

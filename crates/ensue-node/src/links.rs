@@ -103,6 +103,7 @@ pub(crate) fn not_serving(metric: impl Fn(&str) -> i64) -> Vec<String> {
     let counts = [
         ("stopped", "partitions do not serve"),
         ("declared_dead", "partitions were declared dead"),
+        ("retired", "partitions have retired"),
         ("rejoin", "partitions lost their data"),
         ("joining", "partitions wait for the other datacenters"),
         ("catching_up", "partitions wait for the lost end of their log"),
@@ -124,7 +125,8 @@ pub(crate) fn shortcomings(
     let mut words = not_serving(&metric);
     for (number, datacenter) in topology.datacenters.iter().enumerate() {
         let (id, name) = (DatacenterId(number as u8), &datacenter.name);
-        let is_dead = metric(&format!("dead_{name}_partitions")) > 0;
+        let has_ended = |how: &str| metric(&format!("{how}_{name}_partitions")) > 0;
+        let is_dead = has_ended("dead") || has_ended("retired");
         match linked.get(&id) {
             Some(linked) if !is_dead && !linked.is_up() => {
                 words.push(format!("the link to {name} is {}: {}", linked.state(), linked.reason));

@@ -34,19 +34,18 @@ mod work;
 use crate::config::{AppendFsync, NodeConfig, Settings};
 use crate::trace::Trace;
 pub use cx::Protocols;
-use cx::{Cx, words::DECLARED_DEAD};
+use cx::{Cx, words::ENDED};
 use ensue_store::disk::{DiskDone, FileName, failure_words};
 use ensue_store::recovery::Finish;
 use ensue_types::{DatacenterId, LogicalTime, Now, PartitionId, Rule};
 use ensue_wire::{Address, CoreName, Envelope, Message};
 use execution::{Executor, execute::Batch};
 pub use failover::discarded::describe_write;
-use failover::failed::Have;
 pub(crate) use failover::failed::state_hash;
 use journal::open::Open;
 use keyspaces::{Keyspaces, snapshot::FirstRead, snapshot::SecondRead};
 use maintenance::{Maintenance, invariants::Parts, metrics::Metrics};
-use others::Others;
+use others::{Others, retired::Told};
 use peering::Peering;
 use peers::{Halt, Peers, buffered::waits_for_the_log};
 use persistence::Persistence;
@@ -139,9 +138,9 @@ impl Partition {
     /// Takes one message.
     pub fn on_message(&mut self, now: Now, envelope: Envelope) {
         self.cx.now = now;
-        let ends = self.stage.is_told_its_end(self.cx.datacenter, &envelope.message, DECLARED_DEAD);
+        let ends = self.stage.is_told_its_end(self.cx.datacenter, &envelope.message, ENDED);
         if ends && Rule::TheDeadStop.holds() {
-            return self.stop_as_dead(envelope.from.datacenter());
+            return self.stop_as_ended(envelope.from.datacenter(), &envelope.message);
         }
         match &self.stage {
             Stage::Reading(_) => return self.peers.on_message_reading(&mut self.cx, envelope),
@@ -162,6 +161,7 @@ impl Partition {
                 return tail_recovery.on_message(&mut p, envelope);
             }
             Stage::Serving if self.others.is_catching_up() => return self.on_message_catching_up(envelope),
+            Stage::Serving if self.others.refuses_as_retired(&mut self.cx, &envelope) => return,
             Stage::Serving => {}
         }
         self.take(envelope);
@@ -291,9 +291,6 @@ impl Partition {
     /// What the same partitions of two datacenters say to each other.
     fn dispatch_stream(&mut self, from: Address, time: LogicalTime, message: Message) {
         match message {
-            Message::TailFetch { after } => {
-                self.others.replication.on_tail_fetch(&mut self.cx, from.datacenter(), after)
-            }
             // An answer that comes twice, after a reconnect, or when the copy was given up.
             Message::TailFetched { .. } | Message::Copied { .. } | Message::CopyRefused { .. } => {}
             Message::BranchFetch { keyspace, state, live } => {
@@ -302,13 +299,8 @@ impl Partition {
             Message::BranchLacking { keyspace, state, failed } => {
                 self.keyspaces.on_branch_lacking(&self.others, from.datacenter(), keyspace, state, &failed);
             }
-            Message::DatacenterFailed { datacenter, received, time, ended } => {
-                self.visibility().on_dead(from.datacenter(), datacenter, Have { received, time, ended });
-            }
-            Message::PassOn { origin, after } => {
-                self.others.on_pass_on(&mut self.cx, from.datacenter(), origin, after)
-            }
             message => {
+                let Some(message) = self.visibility().dispatch_failed(from, time, message) else { return };
                 if let Some(message) = self.peering().dispatch(from.datacenter(), time, message) {
                     self.executor().dispatch_times(from, time, message);
                 }
@@ -331,12 +323,17 @@ impl Partition {
     }
 
     /// The others go on without this datacenter, and take nothing of it. The disk of one that has stopped may be why.
-    fn stop_as_dead(&mut self, by: DatacenterId) {
+    fn stop_as_ended(&mut self, by: DatacenterId, message: &Message) {
         // Who names a place that is none is broken, and says nothing about us.
         let Some(survivor) = self.cx.config.topology.datacenters.get(usize::from(by.0)) else {
             return self.cx.trace(Trace::Refused { what: "a word of death from no datacenter" });
         };
-        let reason = self.cx.word_of_death(&survivor.name);
+        let serves = matches!(self.stage, Stage::Serving) && !self.others.is_catching_up();
+        let reason = match self.others.told_of_its_end(by, message, serves) {
+            Told::RetiredBySome => return,
+            Told::Retired => return self.halt(Halt::Stopped(self.cx.word_of_retirement())),
+            Told::Dead => self.cx.word_of_death(&survivor.name),
+        };
         match &mut self.stage {
             Stage::Stopped(before) => {
                 before.clone_from(&reason);
@@ -555,6 +552,7 @@ impl Partition {
         let synced = self.cx.journal.log_synced();
         self.executor().on_decisions_synced(synced);
         self.visibility().report_failed();
+        self.visibility().go_on_retiring();
         self.maintenance.balance(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.maintenance.collect(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.visibility().maintain_branches();

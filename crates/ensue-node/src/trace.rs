@@ -120,6 +120,10 @@ pub enum Trace {
         partition: PartitionId,
         datacenter: DatacenterId,
     },
+    /// The own datacenter is being removed: no write is taken any more.
+    Retiring {
+        partition: PartitionId,
+    },
     /// All that anybody has of a dead datacenter's stream is here.
     StreamSettled {
         partition: PartitionId,

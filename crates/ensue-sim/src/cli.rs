@@ -41,6 +41,8 @@ pub struct SimOptions {
     pub losing_directories: bool,
     /// In each seed the last datacenter is added while clients work.
     pub joining: bool,
+    /// In each seed the last datacenter is removed while clients work.
+    pub retiring: bool,
     /// Partitions are on three cores each.
     pub replicas: bool,
     /// In each seed clocks run far ahead, and operators give their datacenters other times.
@@ -128,6 +130,7 @@ fn options_of(seed: u64, rules: Rules, protocol: Option<&str>, options: &SimOpti
     let drawn = if options.losing { drawn.losing() } else { drawn };
     let drawn = if options.losing_directories { drawn.losing_directories() } else { drawn };
     let drawn = if options.joining { drawn.joining() } else { drawn };
+    let drawn = if options.retiring { drawn.retiring() } else { drawn };
     if options.replicas { drawn.replicated() } else { drawn }
 }
 
@@ -143,9 +146,10 @@ pub fn replay_line(report: &Report) -> String {
     };
     let replicas = if options.says_replicated() { " --replicas" } else { "" };
     let joining = if options.says_joining() { " --joining" } else { "" };
+    let retiring = if options.says_retiring() { " --retiring" } else { "" };
     let wild = if options.says_wild_clocks() { " --wild-clocks" } else { "" };
     let (protocol, broken) = (protocol.unwrap_or_default(), broken.unwrap_or_default());
-    format!("ensue sim --seed {}{protocol}{wild}{losing}{joining}{replicas}{broken}", options.seed)
+    format!("ensue sim --seed {}{protocol}{wild}{losing}{joining}{retiring}{replicas}{broken}", options.seed)
 }
 
 fn one(seed: u64, rules: Rules, options: &SimOptions) -> i32 {

@@ -163,13 +163,14 @@ kinds! {
     move_replica::MoveReplica,
     learn_datacenter::LearnDatacenter,
     add_datacenter::AddDatacenter,
+    retire_datacenter::RetireDatacenter,
 }
 
 /// The kinds that a world knows only where directories may be lost.
 pub const OF_DIRECTORIES: [&str; 3] = [EmptyDirectory::NAME, OldCopy::NAME, ForeignDirectory::NAME];
 
-/// The kinds that a world knows only where a datacenter is added.
-pub const OF_GROWTH: [&str; 2] = [LearnDatacenter::NAME, AddDatacenter::NAME];
+/// The kinds that a world knows only where a datacenter is added, or removed.
+pub const OF_GROWTH: [&str; 3] = [LearnDatacenter::NAME, AddDatacenter::NAME, RetireDatacenter::NAME];
 
 /// How long a fault lasts that ends by itself.
 fn duration_us(random: &mut Random, options: &Options) -> u64 {

@@ -7,7 +7,7 @@ mod settings;
 use crate::branching::options;
 use crate::faults::{
     AddDatacenter, Fault, Kill, Kind as _, LearnDatacenter, LoseDatacenter, MoveReplica, OF_DIRECTORIES,
-    OF_GROWTH, PowerLoss, RecoverClock,
+    OF_GROWTH, PowerLoss, RecoverClock, RetireDatacenter,
 };
 use crate::oracle::folded;
 use crate::random::Random;
@@ -185,9 +185,37 @@ impl Options {
         self
     }
 
-    /// The last datacenter is added. It is nobody's home at the beginning, and nothing is lost beside.
+    /// The same world, of two datacenters at least, of which the last one is removed while clients work.
+    pub fn retiring(mut self) -> Options {
+        if self.shape.datacenters < 2 {
+            self.set("datacenters=3").expect("so many there may be");
+        }
+        self.make_one_retire();
+        self.faults = draw_faults(&self);
+        self.faults.intervals_ms.retain(|(name, _)| !OF_GROWTH.contains(name));
+        self.faults.intervals_ms.push((RetireDatacenter::NAME, self.faults.until_us / 2_000));
+        self
+    }
+
+    /// The last datacenter is removed.
+    pub fn make_one_retire(&mut self) {
+        self.faults.retires = true;
+        self.spare_the_last();
+    }
+
+    /// Whether a datacenter is removed, which no seed draws by itself.
+    pub fn says_retiring(&self) -> bool {
+        self.faults.retires
+    }
+
+    /// The last datacenter is added.
     pub fn make_one_join(&mut self) {
         self.faults.joins = true;
+        self.spare_the_last();
+    }
+
+    /// The last datacenter is nobody's home, and nothing is lost beside it.
+    fn spare_the_last(&mut self) {
         self.faults.loses_datacenter = false;
         self.faults.loses_directories = false;
         let is_last = |datacenter: DatacenterId| datacenter.0 + 1 == self.shape.datacenters;
@@ -425,6 +453,7 @@ fn draw_faults(options: &Options) -> FaultOptions {
         loses_datacenter: options.faults.loses_datacenter,
         loses_directories: options.faults.loses_directories,
         joins: options.faults.joins,
+        retires: options.faults.retires,
     }
 }
 

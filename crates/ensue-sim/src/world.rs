@@ -21,6 +21,7 @@ pub mod nonsense;
 pub(crate) mod operator;
 pub mod options;
 mod process;
+mod retiring;
 pub mod shape;
 pub mod traffic;
 pub mod work;
@@ -216,8 +217,7 @@ pub struct World {
     is_healed: bool,
     disk_chances: BTreeMap<(DatacenterId, PartitionId), Random>,
     directories: directories::Directories,
-    /// A datacenter that is to be added has not been started yet.
-    awaits_joiner: bool,
+    growth: growth::Growth,
 }
 
 impl World {
@@ -286,7 +286,7 @@ impl World {
             is_healed: false,
             disk_chances: BTreeMap::new(),
             directories: directories::Directories::default(),
-            awaits_joiner: false,
+            growth: growth::Growth::default(),
             options,
         };
         world.begin();
@@ -312,6 +312,7 @@ impl World {
                     return None;
                 }
             }
+            self.switch_off_the_retired();
             if let Some((at, event)) = self.queue.pop() {
                 self.now = self.now.max(at);
                 self.audit.event(self.now, 0, &event);
@@ -404,8 +405,12 @@ impl World {
         open.len()
     }
 
-    /// Since when every core of a datacenter runs, has read its logs and is connected to its neighbours.
+    /// Since when every core of a datacenter runs, has read its logs and is connected to its neighbours. One that is
+    /// being removed refuses writes, and then everything.
     pub fn healthy_since(&mut self, datacenter: DatacenterId) -> Option<u64> {
+        if self.is_retiring(datacenter) {
+            return None;
+        }
         let shape = self.options.shape;
         let sites: Vec<Site> =
             (0..shape.sites()).map(Site).filter(|&site| shape.datacenter(site) == datacenter).collect();

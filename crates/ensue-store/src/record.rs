@@ -38,6 +38,9 @@ pub enum Record {
     /// All partitions of this datacenter have a dead one's streams up to their ends. It took with it what it wrote
     /// after `whole`; of what is here, nothing before `doubtful` may depend on that, but what those in `failed` wrote.
     Lost { datacenter: DatacenterId, whole: LogicalTime, doubtful: LogicalTime, failed: DatacenterSet },
+    /// This datacenter is being removed and takes no more writes. Checkpoints hold it; in a copy that another one takes
+    /// it says nothing, for it names the datacenter.
+    Retiring { datacenter: DatacenterId },
     /// A write that was discarded with a dead datacenter; checkpoints hold it. The entry's transaction names it.
     Discarded { datacenter: DatacenterId, entry: Bytes },
     /// The directory of another datacenter's partition, as this one has known it since they first met; checkpoints

@@ -210,7 +210,7 @@ impl Rewriter<'_> {
                 *doubtful = self.times.time(Some(*datacenter), *doubtful);
             }
             Record::ClockBound { bound } => *bound = self.own_time(*bound),
-            Record::Completed { .. } | Record::Rebuilt { .. } => {}
+            Record::Completed { .. } | Record::Rebuilt { .. } | Record::Retiring { .. } => {}
         }
         let mut out = Vec::with_capacity(bytes.len());
         encode_record(&record, &mut out);

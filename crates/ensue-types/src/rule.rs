@@ -178,6 +178,10 @@ rules! {
     KeepWhatCopiesLack,
     /// A datacenter that is added writes nothing before every core of all others knows of it.
     JoinWhenAllKnow,
+    /// A datacenter that is removed says that its streams are complete when every other one has applied them durably.
+    RetireWhenAllHaveIt,
+    /// Nothing is lost with a datacenter that was removed: no time of it is one that may have been lost (decision 53).
+    NothingIsLostWithTheRetired,
     /// Where streams end, up to which a directory that was empty is filled before it is served, counts from when all
     /// its partitions have their copies.
     EndsAfterTheCopies,

@@ -482,6 +482,11 @@ pub enum Message {
         time: LogicalTime,
         ended: Option<DatacenterSet>,
     },
+    /// My datacenter is being removed, and I have come to this step of it. From partition 0 to the others of its
+    /// datacenter: all have.
+    Retiring {
+        step: u8,
+    },
     /// Pass on what you have of a dead datacenter's stream beyond this position.
     PassOn {
         origin: DatacenterId,

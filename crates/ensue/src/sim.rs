@@ -43,6 +43,9 @@ pub(crate) struct SimArgs {
     /// In each seed a datacenter is added while clients work
     #[arg(long, conflicts_with_all = ["losing", "losing_directories", "replicas"])]
     joining: bool,
+    /// In each seed a datacenter is removed in good order while clients work
+    #[arg(long, conflicts_with_all = ["losing", "losing_directories", "joining", "replicas"])]
+    retiring: bool,
     /// In each seed every partition is on three cores of its datacenter, which are killed and cut off
     #[arg(long, conflicts_with_all = ["losing", "losing_directories", "wild_clocks"])]
     replicas: bool,
@@ -100,6 +103,7 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
         losing: args.losing,
         losing_directories: args.losing_directories,
         joining: args.joining,
+        retiring: args.retiring,
         replicas: args.replicas,
         wild_clocks: args.wild_clocks,
         broken: args.broken,

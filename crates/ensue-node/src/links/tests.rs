@@ -57,6 +57,7 @@ fn who_replicates_to_nobody_is_not_ready() {
     let refused = [report(1, 0, 1, 10, "partitions: 4 here, 8 there")];
     assert_eq!(ready(&refused, &[]), "the link to oslo is refused: partitions: 4 here, 8 there");
     assert_eq!(ready(&refused, &[("dead_oslo_partitions", 4)]), "", "nobody waits for the dead");
+    assert_eq!(ready(&refused, &[("retired_oslo_partitions", 4)]), "", "nor for one that was removed");
     let quarantined = [("linked_oslo", 4), ("refused_oslo_partitions", 2)];
     assert!(ready(&up, &quarantined).starts_with("2 partitions refuse oslo"));
     assert_eq!(ready(&up, &[("linked_oslo", 4), ("stopped", 1)]), "1 partitions do not serve");

@@ -3,16 +3,19 @@
 pub(in crate::partition) mod discarded;
 pub(in crate::partition) mod failed;
 pub(in crate::partition) mod issued;
+pub(in crate::partition) mod retirement;
 
 use discarded::Discarded;
 use ensue_types::DatacenterId;
 use failed::FailedDatacenters;
+use retirement::Retirement;
 
 /// Datacenters that failed permanently, and what was discarded with them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Failover {
     pub(in crate::partition) failed: FailedDatacenters,
     pub(in crate::partition) discarded: Discarded,
+    pub(in crate::partition) retirement: Retirement,
 }
 
 impl Failover {

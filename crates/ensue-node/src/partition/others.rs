@@ -5,6 +5,7 @@ pub(in crate::partition) mod catch_up;
 pub(in crate::partition) mod failed;
 pub(in crate::partition) mod globally_stable;
 pub(in crate::partition) mod replicas;
+pub(in crate::partition) mod retired;
 pub(in crate::partition) mod times;
 
 use crate::config::NodeConfig;

@@ -45,6 +45,7 @@ impl Peering<'_> {
     ) -> Option<Message> {
         match message {
             Message::Introduce(introduction) => self.on_introduce(from, &introduction),
+            Message::TailFetch { after } => self.others.replication.on_tail_fetch(self.cx, from, after),
             Message::StreamResume { received, .. } => self.on_stream_resume(from, received),
             Message::StreamEntries { first, entries, .. } => self.on_stream_entries(from, first, entries),
             Message::StreamAcknowledge(acknowledge) => self.on_stream_acknowledge(from, &acknowledge, time),

@@ -33,19 +33,21 @@ impl Stage {
     }
 
     /// Whether a message says that the own datacenter was declared dead, and that changes something. One that reads its
-    /// log hears it when it has read it; one that has stopped says it with this `word`, if it does not yet.
+    /// log hears it when it has read it; one that has stopped says it, if it does not with one of these `words`.
     pub(in crate::partition) fn is_told_its_end(
         &self,
         own: DatacenterId,
         message: &Message,
-        word: &str,
+        words: [&str; 2],
     ) -> bool {
         if !matches!(message, Message::DatacenterFailed { datacenter, .. } if *datacenter == own) {
             return false;
         }
         match self {
             Stage::Serving | Stage::RecoveringTail(_) | Stage::Joining(_) => true,
-            Stage::Stopped(reason) => reason != SHUTTING_DOWN && !reason.starts_with(word),
+            Stage::Stopped(reason) => {
+                reason != SHUTTING_DOWN && !words.iter().any(|word| reason.starts_with(word))
+            }
             Stage::Reading(_) | Stage::Closing(_) => false,
         }
     }

@@ -29,6 +29,7 @@ mod parts;
 mod pops;
 mod previous;
 mod replicas;
+mod retiring;
 mod rights;
 mod room;
 mod scripts;

@@ -118,6 +118,12 @@ impl Transactions {
         participants.copied().filter(|participant| !arriving.notified.contains(participant)).collect()
     }
 
+    /// Whether a transaction of this datacenter is not over: something of it may have yet to come into a stream.
+    pub(in crate::partition) fn has_open_of(&self, own: DatacenterId) -> bool {
+        let coordinates = self.coordinated.keys().any(|transaction| transaction.datacenter == own);
+        coordinates || !self.local_parts.is_empty() || self.first_unsynced_decision().is_some()
+    }
+
     /// How many local transactions this partition has begun, in all its lives.
     pub(in crate::partition) fn begun(&self) -> u64 {
         self.begun

@@ -18,6 +18,7 @@ pub(crate) mod latency;
 pub(crate) mod login;
 pub(crate) mod memory;
 pub(crate) mod order;
+pub(crate) mod retire;
 pub(crate) mod slots;
 mod tracking;
 

@@ -8,6 +8,7 @@
 use super::admin::cluster_query::ClusterQuery;
 use super::admin::dead::Declaring;
 use super::admin::errand::{Outcome, Waiting};
+use super::admin::retire::Retiring;
 use super::admin::slots::InSlot;
 use super::commands::rename::Renaming;
 use super::cx::Cx;
@@ -57,6 +58,8 @@ pub(super) enum Then {
     Pass,
     /// They are what the second half of `CAUSAL DEAD` rests on, if it is confirmed.
     Declare(Declaring),
+    /// The same of `CAUSAL RETIRE`.
+    Retire(Retiring),
 }
 
 impl Exchange {

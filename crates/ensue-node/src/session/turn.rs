@@ -16,6 +16,7 @@ mod server;
 pub(super) mod users;
 
 use super::admin::dead::Declaring;
+use super::admin::retire::Retiring;
 use super::admin::{self, debug, memory};
 use super::begin;
 use super::causal::merge::TokenMerge;
@@ -542,6 +543,17 @@ fn causal_command(turn: &mut Turn<'_>, args: &Args) {
             turn.execute(plan, Then::Declare(declaring));
         }
         Some(Err(refusal)) => turn.reply(&refusal),
+        None => retire_command(turn, args),
+    }
+}
+
+fn retire_command(turn: &mut Turn<'_>, args: &Args) {
+    match Retiring::begin(turn.cx.core, args) {
+        Some(Ok((retiring, plan))) => {
+            turn.cx.requests.ask(1);
+            turn.execute(plan, Then::Retire(retiring));
+        }
+        Some(Err(refusal)) => turn.reply(&refusal),
         None => match admin::on_causal_command(&mut turn.cx, args) {
             Some(step) => turn.follow(step),
             None => {
@@ -640,6 +652,10 @@ impl Turn<'_> {
                     Ok(plan) => self.execute(plan, Then::Answer),
                 }
             }
+            Then::Retire(retiring) => match retiring.into_beginning(self.cx.core, plan.assemble(answers)) {
+                Err(reply) => self.complete(vec![reply]),
+                Ok(plan) => self.execute(plan, Then::Answer),
+            },
         }
     }
 

@@ -121,7 +121,7 @@ const OTHERS: [CommandSpec; 92] = [
         .listed("causal", "0.1.0")
         .subcommands(&[
             "backup", "conflicts", "dead", "digest", "discarded", "help", "merge", "move",
-            "readmit", "replicas", "session", "token", "wait",
+            "readmit", "replicas", "retire", "session", "token", "wait",
         ])
         .says(
             "Carry the causal past of a session to another connection or datacenter.",

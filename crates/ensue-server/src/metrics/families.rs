@@ -213,6 +213,8 @@ pub(super) const LABELLED: &[Labelled] = &[
             ("rejoin", "rejoin"),
             ("catching_up", "catching_up"),
             ("declared_dead", "declared_dead"),
+            ("retiring", "retiring"),
+            ("retired", "retired"),
             ("disk_full", "disk_full"),
             ("clock_ahead", "clock_ahead"),
         ],
@@ -285,9 +287,19 @@ pub(super) const OF_PEERS: &[Row] = &[
         "Partitions for which the peer was declared dead",
     ),
     gauge(
+        "retiring_{}_partitions",
+        "peer_retiring_partitions",
+        "Partitions that know that the peer is being removed",
+    ),
+    gauge(
+        "retired_{}_partitions",
+        "peer_retired_partitions",
+        "Partitions that know that the peer was removed, and that they have everything of it",
+    ),
+    gauge(
         "settled_{}_partitions",
         "dead_settled_partitions",
-        "The same, for which the end of its stream is agreed",
+        "Partitions for which the peer is dead, or was removed, and the end of its stream is agreed",
     ),
 ];
 

@@ -96,6 +96,7 @@ fn is_caught(rule: Rule, rows: &[Row]) -> bool {
 fn places_of(rule: Rule, options: &SimOptions) -> Vec<Place> {
     let worlds = match (options.losing, options.losing_directories, options.wild_clocks, options.replicas) {
         _ if options.joining => Worlds::Joining,
+        _ if options.retiring => Worlds::Retiring,
         (true, ..) => Worlds::Losing,
         (_, true, ..) => Worlds::LosingDirectories,
         (_, _, true, _) => Worlds::WildClocks,
@@ -122,6 +123,7 @@ fn try_place(place: &Place, options: &SimOptions) -> Row {
         losing: place.worlds == Worlds::Losing,
         losing_directories: place.worlds == Worlds::LosingDirectories,
         joining: place.worlds == Worlds::Joining,
+        retiring: place.worlds == Worlds::Retiring,
         wild_clocks: place.worlds == Worlds::WildClocks,
         replicas: place.worlds == Worlds::Replicas,
         ..options.clone()

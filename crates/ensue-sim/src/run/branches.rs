@@ -25,6 +25,7 @@ impl Run {
     pub(super) fn settle_branches(&mut self, clients: &mut BranchClients) -> Result<(), Violation> {
         clients.go(&mut self.world);
         self.nurse(clients)?;
+        self.await_removal(clients)?;
         self.let_owners_settle(clients)?;
         self.idle(clients, RECONNECT_US)?;
         clients.options.lost = self.lost();

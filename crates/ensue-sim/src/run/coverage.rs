@@ -34,7 +34,7 @@ impl Mark {
             Mark::MessageHeard | Mark::Cached | Mark::AnsweredAtHome => !promises.branches,
             Mark::StaleRead => promises.causality && !promises.shows_received,
             Mark::ScriptStopped => !promises.branches,
-            // No seed draws that a datacenter is added.
+            // No seed draws that a datacenter is added, or removed.
             Mark::Fault(name) if OF_GROWTH.contains(name) => false,
             // No seed draws lost directories there.
             Mark::Fault(name) if OF_DIRECTORIES.contains(name) => !promises.branches,

@@ -12,7 +12,7 @@ use crate::workload::finals::Questions;
 use crate::world::Happening;
 use crate::world::event::ConnectionId;
 use crate::world::marks::Mark;
-use crate::world::operator::{confirm, look};
+use crate::world::operator::{confirm, confirm_removal, look, look_at_removal};
 use crate::world::options::Options;
 use crate::world::shape::Site;
 use bytes::Bytes;
@@ -53,7 +53,8 @@ impl Run {
     pub(super) fn settle(&mut self, workload: &mut Workload) -> Result<(), Violation> {
         self.let_owners_settle(workload)?;
         self.nurse(workload)?;
-        if self.world.survivors().len() < usize::from(self.world.options.shape.datacenters) {
+        self.await_removal(workload)?;
+        if !self.lost().is_empty() {
             return self.settle_without_the_lost(workload);
         }
         let restless = self.come_to_rest(workload)?;
@@ -97,6 +98,26 @@ impl Run {
             }
             self.idle(clients, LOOK_AGAIN_US)?;
             self.world.look_after_the_sick();
+        }
+        Ok(())
+    }
+
+    /// The datacenter that is removed says that it is done, though its operator may have been cut off: then another one
+    /// says it again. Its machines are off then.
+    pub(super) fn await_removal(&mut self, clients: &mut dyn Clients) -> Result<(), Violation> {
+        let Some(retiree) = self.world.options.retiree() else { return Ok(()) };
+        let deadline = self.world.now() + SETTLE_US_MAX;
+        while !self.world.has_retired() {
+            if self.world.now() > deadline {
+                let words = format!("{retiree} is being removed, and does not come to its end");
+                return Err(Violation::new(property::PROGRESS, words));
+            }
+            self.idle(clients, LOOK_AGAIN_US)?;
+            if let Ok(shown) = self.ask(clients, retiree, vec![look_at_removal(retiree)])? {
+                if let Some(confirm) = confirm_removal(retiree, &shown[0]) {
+                    drop(self.ask(clients, retiree, vec![confirm])?);
+                }
+            }
         }
         Ok(())
     }
@@ -191,7 +212,11 @@ impl Run {
         }
     }
 
+    /// The datacenters that are gone, and were not removed in good order.
     pub(super) fn lost(&self) -> Vec<DatacenterId> {
+        if self.world.has_retired() {
+            return Vec::new();
+        }
         let survivors = self.world.survivors();
         let all = (0..self.world.options.shape.datacenters).map(DatacenterId);
         all.filter(|datacenter| !survivors.contains(datacenter)).collect()
@@ -285,8 +310,7 @@ impl Run {
 
     /// What a session had seen may have been discarded with a dead datacenter.
     fn is_parted(&self, error: &str) -> bool {
-        let all = usize::from(self.world.options.shape.datacenters);
-        error.starts_with("DISCARDED ") && self.world.survivors().len() < all
+        error.starts_with("DISCARDED ") && !self.lost().is_empty()
     }
 
     /// Looks again and again until all digests agree and no tombstone is left. What is wrong, if time runs out.

@@ -48,6 +48,11 @@ impl Trial {
             settings.push(format!("datacenters={}", options.shape.datacenters));
             settings.push("joins=yes".to_owned());
         }
+        if options.says_retiring() {
+            settings.retain(|setting| !setting.starts_with("datacenters="));
+            settings.push(format!("datacenters={}", options.shape.datacenters));
+            settings.push("retires=yes".to_owned());
+        }
         if options.says_replicated() {
             settings.push("replicas=3".to_owned());
         }

@@ -84,7 +84,9 @@ impl Workload {
             return Ok(());
         }
         let all = usize::from(world.options.shape.datacenters);
-        let parted_too_soon = refusal == Refusal::Parted && world.survivors().len() == all;
+        // Nothing is lost with one that is removed.
+        let is_lost = world.survivors().len() < all && !world.options.faults.retires;
+        let parted_too_soon = refusal == Refusal::Parted && !is_lost;
         if !world.options.may_wait(limit_ms) || parted_too_soon {
             let words = format!(
                 "refused though nothing keeps other datacenters from being heard: {}",

@@ -284,7 +284,7 @@ impl World {
 
     fn trace(&mut self, site: Site, trace: Trace) {
         // Asked now: the process may die before anybody looks at what happened.
-        let is_excused = self.is_excused(site, &trace);
+        let is_excused = self.note_retired(site, &trace) || self.is_excused(site, &trace);
         if let Trace::PartitionReady { partition, .. } | Trace::TailLost { partition } = trace {
             let home = (self.options.shape.datacenter(site), partition);
             if self.disks.get(&home).is_some_and(Disk::is_harmed) {

@@ -116,6 +116,7 @@ impl World {
         self.heal_disks();
         self.let_everybody_know();
         self.add_joiner();
+        self.retire();
         for process in (0..self.processes.len()).map(ProcessId) {
             if self.is_stopping(process) {
                 self.kill(process);

@@ -5,7 +5,16 @@
 //! linked whose lists have both.
 
 use super::World;
+use super::retiring::Retiring;
 use crate::world::shape::{ProcessId, Site};
+
+/// A datacenter that is added, or removed.
+#[derive(Debug, Default)]
+pub(super) struct Growth {
+    /// One that is to be added has not been started yet.
+    awaits_joiner: bool,
+    pub(super) retiring: Retiring,
+}
 
 impl World {
     /// Every process starts for the first time; one datacenter does not, if it is to be added, and nobody knows it.
@@ -13,7 +22,7 @@ impl World {
         let shape = self.options.shape;
         let processes = || (0..shape.processes()).map(ProcessId);
         if let Some(joiner) = self.options.joiner() {
-            self.awaits_joiner = true;
+            self.growth.awaits_joiner = true;
             self.await_first_copy(joiner);
             let others = processes().filter(|process| shape.datacenter_of(*process) != joiner);
             others.for_each(|process| self.processes[process.0].known = shape.datacenters - 1);
@@ -23,7 +32,7 @@ impl World {
 
     /// Whether a process is of a datacenter that has not been added yet.
     pub(super) fn is_not_there_yet(&self, id: ProcessId) -> bool {
-        self.awaits_joiner && self.options.joiner() == Some(self.options.shape.datacenter_of(id))
+        self.growth.awaits_joiner && self.options.joiner() == Some(self.options.shape.datacenter_of(id))
     }
 
     /// Whether both processes have the other one's datacenter in their configuration.
@@ -56,8 +65,8 @@ impl World {
 
     /// The new datacenter is started. False if it is there.
     pub fn add_joiner(&mut self) -> bool {
-        let Some(joiner) = self.options.joiner().filter(|_| self.awaits_joiner) else { return false };
-        self.awaits_joiner = false;
+        let Some(joiner) = self.options.joiner().filter(|_| self.growth.awaits_joiner) else { return false };
+        self.growth.awaits_joiner = false;
         self.await_first_copy(joiner);
         for process in self.options.shape.processes_of(joiner) {
             self.start(process);

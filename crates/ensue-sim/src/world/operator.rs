@@ -1,5 +1,5 @@
-//! Operators who declare a datacenter dead as one must: they look at what is known of it, and confirm that. And those
-//! who have a replica moved: they ask for it until it has.
+//! Operators who declare a datacenter dead, or have it removed, as one must: they look at what is known of it, and
+//! confirm that. And those who have a replica moved: they ask for it until it has.
 //!
 //! Nobody waits for them. What is refused, since a link is not known to be down yet or something came meanwhile, they
 //! try again, a bounded
@@ -22,6 +22,7 @@ const WISH_US: u64 = 100_000;
 #[derive(Clone, Copy, Debug)]
 enum Task {
     Declare(DatacenterId),
+    Remove(DatacenterId),
     Move { partition: PartitionId, from: CoreId, to: CoreId },
 }
 
@@ -42,6 +43,14 @@ impl World {
         self.send(connection, vec![look(datacenter)]);
     }
 
+    /// An operator at this core begins to have its datacenter removed.
+    pub(super) fn operate_removal(&mut self, site: Site, datacenter: DatacenterId) {
+        let connection = self.connect(site);
+        let task = Task::Remove(datacenter);
+        self.operators.insert(connection, Operator { task, answers: Answers::default(), tries: 0 });
+        self.ask_again(connection);
+    }
+
     /// An operator at this core begins to ask for a move of a replica.
     pub fn have_moved(&mut self, site: Site, partition: PartitionId, from: CoreId, to: CoreId) {
         let connection = self.connect(site);
@@ -50,13 +59,17 @@ impl World {
         self.ask_again(connection);
     }
 
-    /// The operator of a connection asks for a move once more.
+    /// The operator of a connection asks for a move, or a removal, once more.
     pub fn ask_again(&mut self, connection: ConnectionId) {
         let Some(operator) = self.operators.get(&connection) else { return };
-        if let Task::Move { partition, from, to } = operator.task {
-            let words = format!("CAUSAL MOVE {} {} {}", partition.0, from.0, to.0);
-            self.send(connection, vec![crate::resp::args(&words)]);
-        }
+        let command = match operator.task {
+            Task::Move { partition, from, to } => {
+                crate::resp::args(&format!("CAUSAL MOVE {} {} {}", partition.0, from.0, to.0))
+            }
+            Task::Remove(datacenter) => look_at_removal(datacenter),
+            Task::Declare(_) => return,
+        };
+        self.send(connection, vec![command]);
     }
 
     /// An answer to an operator; says whether it was one.
@@ -67,6 +80,21 @@ impl World {
             let Ok(Some(answer)) = operator.answers.pop() else { break };
             let datacenter = match operator.task {
                 Task::Declare(datacenter) => datacenter,
+                Task::Remove(datacenter) => {
+                    operator.tries += 1;
+                    let is_over = operator.tries > WISHES || self.is_healed;
+                    match confirm_removal(datacenter, &answer) {
+                        Some(confirm) => self.send(connection, vec![confirm]),
+                        None if answer.error().is_some() && !is_over => {
+                            self.alarm(self.now + WISH_US, Alarm::Ask(connection));
+                        }
+                        None => {
+                            self.operators.remove(&connection);
+                            self.close(connection);
+                        }
+                    }
+                    continue;
+                }
                 Task::Move { .. } => {
                     operator.tries += 1;
                     // Where it makes no sense, he hears that, and that it has come true is nothing to him.
@@ -109,4 +137,16 @@ pub(crate) fn confirm(datacenter: DatacenterId, shown: &Answer, force: bool) -> 
     let digest = lines.first()?.text()?;
     let force = if force { " FORCE" } else { "" };
     Some(crate::resp::args(&format!("CAUSAL DEAD {datacenter} CONFIRM {digest}{force}")))
+}
+
+/// What shows whether a datacenter can be removed.
+pub(crate) fn look_at_removal(datacenter: DatacenterId) -> Args {
+    crate::resp::args(&format!("CAUSAL RETIRE {datacenter}"))
+}
+
+/// What confirms that it shall be, if the answer shows how.
+pub(crate) fn confirm_removal(datacenter: DatacenterId, shown: &Answer) -> Option<Args> {
+    let Answer::Array(lines) = shown else { return None };
+    let [digest, _, _] = &lines[..] else { return None };
+    Some(crate::resp::args(&format!("CAUSAL RETIRE {datacenter} CONFIRM {}", digest.text()?)))
 }

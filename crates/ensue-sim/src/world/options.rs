@@ -61,6 +61,8 @@ pub struct FaultOptions {
     pub loses_directories: bool,
     /// The last datacenter is added while clients work: at first nobody knows it.
     pub joins: bool,
+    /// The last datacenter is removed in good order while clients work.
+    pub retires: bool,
 }
 
 /// What clients do.
@@ -195,6 +197,7 @@ impl Options {
             && !self.faults.loses_datacenter
             && !self.faults.loses_directories
             && !self.faults.joins
+            && !self.faults.retires
             && self.links.tail == 0
             && self.clock.bound_ms <= 5
             && tuning.stream_window_bytes >= 64 << 10;
@@ -227,6 +230,11 @@ impl Options {
     /// The datacenter that is added while clients work.
     pub fn joiner(&self) -> Option<DatacenterId> {
         self.faults.joins.then(|| DatacenterId(self.shape.datacenters - 1))
+    }
+
+    /// The datacenter that is removed in good order while clients work.
+    pub fn retiree(&self) -> Option<DatacenterId> {
+        self.faults.retires.then(|| DatacenterId(self.shape.datacenters - 1))
     }
 
     /// What the protocol promises.

@@ -16,6 +16,7 @@
 //!  kind 13 rebuilt:  keyspace u8, zero 7, state u64, bytes of a branching keyspace
 //!  kind 14 ended:    datacenter u8, everywhere u8, failed u16, zero u32, whole u64
 //!  kind 15 peer:     datacenter u8, zero 7, directory 16, last u64
+//!  kind 16 retiring: datacenter u8, zero 7
 //!
 //!  part:    partition u16, zero u16, commands u32, then each command
 //!  command: place u32, arguments u32, then each argument: bytes u32 and the bytes
@@ -45,6 +46,7 @@ const DISCARDED: u8 = 12;
 const REBUILT: u8 = 13;
 const ENDED: u8 = 14;
 const PEER: u8 = 15;
+const RETIRING: u8 = 16;
 
 /// The smallest part, and the smallest command: what a count of them needs at least.
 const PART_BYTES_MIN: u32 = 8;
@@ -133,6 +135,10 @@ fn encode_lasting(record: &Record, out: &mut Vec<u8>) {
             out.extend_from_slice(&end_prefix(*datacenter, false, *failed));
             out.extend_from_slice(&whole.0.to_le_bytes());
             out.extend_from_slice(&doubtful.0.to_le_bytes());
+        }
+        Record::Retiring { datacenter } => {
+            out.push(RETIRING);
+            out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
         }
         Record::Discarded { datacenter, entry } => {
             out.push(DISCARDED);
@@ -227,6 +233,7 @@ pub fn decode_record(bytes: &Bytes) -> Result<Record, LayoutError> {
             let (failed, whole) = (read_failed(&mut reader)?, LogicalTime(reader.u64("time")?));
             Record::Lost { datacenter, whole, doubtful: LogicalTime(reader.u64("time")?), failed }
         }
+        RETIRING => Record::Retiring { datacenter: read_datacenter(&mut reader)? },
         DISCARDED => {
             let datacenter = read_datacenter(&mut reader)?;
             Record::Discarded { datacenter, entry: rest(&mut reader)? }

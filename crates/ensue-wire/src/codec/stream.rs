@@ -57,6 +57,7 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         }
         Message::Introduce(introduction) => write_introduction(w, introduction),
         Message::ClockAhead { ahead_ms } => w.u64(*ahead_ms),
+        Message::Retiring { step } => w.u8(*step),
         Message::PassOn { origin, after } => w.u8(origin.0).position(*after),
         Message::PassedOn { origin, entries } => w.u8(origin.0).list(limits::ENTRIES, entries, |w, entry| {
             w.bytes(limits::ENTRY_BYTES, entry);
@@ -113,6 +114,7 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         },
         tag::INTRODUCE => Message::Introduce(read_introduction(r)?),
         tag::CLOCK_AHEAD => Message::ClockAhead { ahead_ms: r.u64()? },
+        tag::RETIRING => Message::Retiring { step: r.u8()? },
         tag::PASS_ON => Message::PassOn { origin: DatacenterId(r.u8()?), after: r.position()? },
         tag::PASSED_ON => Message::PassedOn {
             origin: DatacenterId(r.u8()?),

@@ -116,6 +116,7 @@ tags! {
     COPIED = 0x050e => Copied,
     COPY_REFUSED = 0x050f => CopyRefused,
     CLOCK_AHEAD = 0x0510 => ClockAhead,
+    RETIRING = 0x0511 => Retiring,
 
     READ_SNAPSHOT = 0x0601 => ReadSnapshot,
     SNAPSHOT_READ = 0x0602 => SnapshotRead,

@@ -317,6 +317,7 @@ fn stream() -> BoxedStrategy<Message> {
         (keyspace(), any::<u64>(), vec(datacenter(), 0..8))
             .prop_map(|(keyspace, state, failed)| Message::BranchLacking { keyspace, state, failed }),
         any::<u64>().prop_map(|ahead_ms| Message::ClockAhead { ahead_ms }),
+        any::<u8>().prop_map(|step| Message::Retiring { step }),
         introduction().prop_map(Message::Introduce),
         (datacenter(), position()).prop_map(|(origin, after)| Message::PassOn { origin, after }),
         (datacenter(), vec(string(), 0..8))

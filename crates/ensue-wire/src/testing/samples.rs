@@ -279,6 +279,7 @@ fn stream() -> Vec<(&'static str, Message)> {
             }),
         ),
         ("clock-ahead", Message::ClockAhead { ahead_ms: 7_200_000 }),
+        ("retiring", Message::Retiring { step: 2 }),
         ("pass-on", Message::PassOn { origin: DatacenterId(1), after: Position(1000) }),
         ("passed-on", Message::PassedOn { origin: DatacenterId(1), entries }),
         (

@@ -192,10 +192,12 @@ impl Seen {
         self.fields.get(name).and_then(|value| value.parse().ok()).unwrap_or(0)
     }
 
-    /// Other datacenters, and how the links to them are.
+    /// Other datacenters, and how the links to them are. Nobody needs one to a datacenter that was removed.
     fn links(&self) -> impl Iterator<Item = (&str, &str)> {
         self.fields.iter().filter_map(|(name, state)| {
             let peer = name.strip_prefix("ensue_link_")?;
+            let is_retired = self.number(&format!("ensue_retired_{peer}_partitions")) > 0;
+            (!is_retired).then_some(())?;
             matches!(state.as_str(), "up" | "partial" | "down" | "refused").then_some((peer, state.as_str()))
         })
     }
@@ -204,6 +206,9 @@ impl Seen {
         let count = |name| self.number(name);
         if count("ensue_declared_dead") > 0 {
             return Cell::of("declared dead: serves nothing", Tone::Bad);
+        }
+        if count("ensue_retired") > 0 {
+            return Cell::of("retired: its nodes may be stopped", Tone::Notable);
         }
         match (count("ensue_rejoin"), count("ensue_joining"), count("ensue_stopped")) {
             (0, 0, 0) if count("ensue_clock_ahead") > 0 => {
@@ -220,6 +225,7 @@ impl Seen {
                     Tone::Bad,
                 )
             }
+            (0, 0, 0) if count("ensue_retiring") > 0 => Cell::of("retiring: takes no writes", Tone::Notable),
             (0, 0, 0) if self.links().any(|(_, state)| state != "up") => {
                 let lacking: Vec<&str> =
                     self.links().filter(|(_, state)| *state != "up").map(|(peer, _)| peer).collect();
@@ -228,11 +234,26 @@ impl Seen {
                     false => Cell::of(format!("serving, no link to {}", lacking.join(", ")), Tone::Bad),
                 }
             }
-            (0, 0, 0) => Cell::of("serving", Tone::Good),
+            (0, 0, 0) => match self.removals().join(", ") {
+                removals if removals.is_empty() => Cell::of("serving", Tone::Good),
+                removals => Cell::of(format!("serving, {removals}"), Tone::Good),
+            },
             (0, 0, stopped) => Cell::of(format!("{stopped} partitions not serving"), Tone::Bad),
             (0, joining, _) => Cell::of(format!("{joining} partitions wait for the others"), Tone::Notable),
             (rejoin, ..) => Cell::of(format!("REJOIN: {rejoin} partitions lost their data"), Tone::Bad),
         }
+    }
+
+    /// Other datacenters that are being removed, or were.
+    fn removals(&self) -> Vec<String> {
+        let named = |prefix: &str, what: &str| {
+            let name = |field: &String| {
+                let name = field.strip_prefix(prefix)?.strip_suffix("_partitions")?;
+                Some(format!("{name} {what}"))
+            };
+            self.fields.keys().filter_map(name).collect::<Vec<_>>()
+        };
+        [named("ensue_retiring_", "retiring"), named("ensue_retired_", "retired")].concat()
     }
 
     /// Whose time is not believed, and by whom this datacenter's.

@@ -284,7 +284,8 @@ fn links(now: &Reading) -> Vec<Link> {
     let names = now.word("ensue_other_datacenter_names");
     let now_s = now.number("server_time_usec") / 1_000_000;
     let link = |peer: &str| {
-        let is_dead = now.number(&format!("ensue_dead_{peer}_partitions")) > 0;
+        let is_any = |what: &str| now.number(&format!("ensue_{what}_{peer}_partitions")) > 0;
+        let (is_dead, is_retired, is_retiring) = (is_any("dead"), is_any("retired"), is_any("retiring"));
         let told = now.word(&format!("ensue_link_{peer}"));
         let state = if told.is_empty() { "unknown".to_owned() } else { told };
         let since_s: Option<i64> =
@@ -292,7 +293,12 @@ fn links(now: &Reading) -> Vec<Link> {
         let elapsed_s = since_s.and_then(|since_s| u64::try_from(now_s - since_s).ok());
         Link {
             peer: peer.to_owned(),
-            state: if is_dead { "dead".into() } else { state },
+            state: match (is_dead, is_retired, is_retiring) {
+                (true, ..) => "dead".into(),
+                (_, true, _) => "retired".into(),
+                (_, _, true) => "retiring".into(),
+                _ => state,
+            },
             since: elapsed_s.map(Duration::from_secs),
             unreceived_entries: now.number(&format!("ensue_unreceived_{peer}_entries")),
             unreceived: now.milliseconds(&format!("ensue_unreceived_{peer}_ms_max")),

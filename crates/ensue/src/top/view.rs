@@ -177,7 +177,7 @@ fn tone_of(state: &str) -> Color {
     match state {
         "up" => Color::Green,
         "partial" | "unknown" => Color::Yellow,
-        "dead" => Color::DarkGray,
+        "dead" | "retired" => Color::DarkGray,
         _ => Color::Red,
     }
 }

@@ -1,7 +1,7 @@
 //! What is answered to who asks something that cannot be served now, or never.
 
 use super::Cx;
-use super::words::DECLARED_DEAD;
+use super::words::{DECLARED_DEAD, RETIRED, SILENT};
 use ensue_types::Reply;
 use ensue_wire::{Envelope, Message, PeerStage};
 
@@ -27,7 +27,7 @@ impl Cx {
 
     fn refusal_of(&self, envelope: &Envelope, reason: &str) -> Option<Message> {
         let refusal = |words: String| Reply::Error(words.into());
-        let has_code = ["TAILLOST", "REJOIN", "LOADING", "BUSY", DECLARED_DEAD];
+        let has_code = ["TAILLOST", "REJOIN", "LOADING", "BUSY", DECLARED_DEAD, RETIRED];
         let has_code = has_code.iter().any(|code| reason.starts_with(code));
         let words = if has_code {
             reason.to_owned()
@@ -55,10 +55,15 @@ impl Cx {
                     Some("LOADING") => "loading",
                     Some("REJOIN") => "rejoin",
                     Some(DECLARED_DEAD) => "declared_dead",
+                    Some(RETIRED) => "retired",
                     _ => "stopped",
                 };
                 let metrics = vec![(what.to_owned(), 1)];
                 return Some(Message::MetricsAnswer { request, metrics });
+            }
+            // One that has yet to come to the end waits for nobody who has.
+            Message::Retiring { .. } if reason.starts_with(RETIRED) => {
+                return Some(Message::Retiring { step: SILENT });
             }
             _ => return None,
         };

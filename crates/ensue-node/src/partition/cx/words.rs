@@ -2,12 +2,21 @@
 
 use super::{Cx, coordinator_of};
 use bytes::Bytes;
-use ensue_types::{Causes, DatacenterId, LogicalTime, OperationId, PartitionId, Position, Rule};
+use ensue_types::{Causes, DatacenterId, LogicalTime, OperationId, PartitionId, Position, Reply, Rule};
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
 
 /// The code of that answer.
 pub(in crate::partition) const DECLARED_DEAD: &str = "DECLAREDDEAD";
+
+/// What a datacenter answers that was removed in good order.
+pub(in crate::partition) const RETIRED: &str = "RETIRED";
+
+/// The last step of a datacenter that is being removed (`retirement`): sessions are answered no more.
+pub(in crate::partition) const SILENT: u8 = 3;
+
+/// The words of a datacenter without which the others go on.
+pub(in crate::partition) const ENDED: [&str; 2] = [DECLARED_DEAD, RETIRED];
 
 /// Operations named in one message.
 pub(in crate::partition) const OPERATIONS_A_MESSAGE: usize = 1024;
@@ -38,6 +47,25 @@ impl Cx {
         )
     }
 
+    /// What a datacenter that is being removed answers to writes.
+    pub(in crate::partition) fn retiring(&self) -> Reply {
+        let own = self.name_of(self.datacenter);
+        let words = format!(
+            "RETIRING {own} is being removed and takes no more writes; reads are answered until the others have \
+             everything. Nothing was executed: use another datacenter"
+        );
+        Reply::Error(words.into())
+    }
+
+    /// What everybody is answered when the own datacenter was removed.
+    pub(in crate::partition) fn word_of_retirement(&self) -> String {
+        let own = self.name_of(self.datacenter);
+        format!(
+            "{RETIRED} {own} was removed: the others have everything that was written here, and go on without it. Use \
+             another datacenter; the nodes of {own} may be stopped, and their data holds nothing that the others lack"
+        )
+    }
+
     /// Asks a datacenter what it has beyond the end of this log.
     pub(in crate::partition) fn request_tail(&mut self, datacenter: DatacenterId) {
         let to = Address::Partition { datacenter, partition: self.id };
@@ -52,7 +80,7 @@ impl Cx {
     pub(crate) fn send_committed(
         &mut self,
         transaction: OperationId,
-        replies: Vec<(u32, ensue_types::Reply)>,
+        replies: Vec<(u32, Reply)>,
         seen: Causes,
     ) {
         let message = Message::Committed { transaction, replies, seen };

@@ -361,6 +361,7 @@ impl Executor<'_> {
             }
             (_, None) => self.keyspaces.digest(self.cx, execution.keyspace),
             (Some(b"readmit"), Some(name)) => self.others.execute_readmit(self.cx, name),
+            (Some(b"retire"), _) => self.others.execute_retire(self.cx, args.len() > 3),
             (_, Some(name)) => self.keyspaces.execute_dead(self.cx, self.others, name, args.len() > 3),
         }
     }

@@ -88,6 +88,9 @@ impl Executor<'_> {
         if self.reads.pops.is_empty() || self.reads.pops.is_offering() || self.keyspaces.is_in_script() {
             return;
         }
+        if self.others.failover.retirement.is_begun() {
+            return self.end_pops();
+        }
         if self.others.stable_time.have_times_risen() {
             self.reads.pops.look_again();
         }
@@ -100,6 +103,19 @@ impl Executor<'_> {
             }
             let Some(row) = self.reads.pops.pop_ready() else { return };
             self.serve_row(&row);
+        }
+    }
+
+    /// The datacenter is being removed: nobody waits here for what is written elsewhere.
+    fn end_pops(&mut self) {
+        for id in self.reads.pops.all() {
+            let Some(mut waited) = self.take_pop(id) else { continue };
+            let reply = self.cx.retiring();
+            if let Some(args) = waited.commands.pop_front() {
+                self.count_resumed(&waited, &args, &reply);
+            }
+            waited.replies.push(reply);
+            self.advance(waited);
         }
     }
 

@@ -110,7 +110,7 @@ impl Executor<'_> {
     /// The coordinator says that a transaction of a dead datacenter is never shown. Whoever hears of a dead one
     /// declares it, too.
     pub(in crate::partition) fn on_discard(&mut self, transaction: OperationId) {
-        self.keyspaces.declare_dead(self.cx, self.others, transaction.datacenter);
+        self.keyspaces.declare_dead(self.cx, self.others, transaction.datacenter, LogicalTime::ZERO);
         let Some((origin, position)) = self.transactions.drop_arrived(self.cx, self.keyspaces, transaction)
         else {
             return;

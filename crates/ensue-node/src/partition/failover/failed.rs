@@ -22,6 +22,7 @@
 //! everybody with an error that says what to do, reads included, since they show what the others may have discarded.
 //! The process goes on, and the superblock remembers it.
 
+use super::retirement::EVERYTHING;
 use ensue_store::record::Record;
 use ensue_types::{DatacenterId, DatacenterSet, LogicalTime, OperationId, Position};
 use std::collections::{BTreeMap, BTreeSet};
@@ -185,6 +186,11 @@ impl FailedDatacenters {
 
     pub(in crate::partition) fn is_settled(&self, datacenter: DatacenterId) -> bool {
         self.declared.get(&datacenter).is_some_and(|declared| declared.end.is_some())
+    }
+
+    /// Whether it was removed in good order, so that nothing of it is missing.
+    pub(in crate::partition) fn is_retired(&self, datacenter: DatacenterId) -> bool {
+        self.known_until(datacenter) == Some(EVERYTHING)
     }
 
     pub(in crate::partition) fn end(&self, datacenter: DatacenterId) -> Option<StreamEnd> {

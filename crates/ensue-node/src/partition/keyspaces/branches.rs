@@ -362,7 +362,7 @@ impl Keyspaces {
         others: &mut Others,
         keyspace: KeyspaceId,
     ) {
-        if cx.is_out_of_room() {
+        if cx.is_out_of_room() || others.failover.retirement.is_begun() {
             return;
         }
         let told = self.branching.branches(keyspace).take_ceilings();

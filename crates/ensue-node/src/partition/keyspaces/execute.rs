@@ -314,6 +314,14 @@ impl Keyspaces {
 
     /// The typed error for local writes while a bound is reached. Replicated writes are never refused.
     pub(crate) fn write_refusal(&self, cx: &Cx, others: &Others, grows: bool) -> Option<Reply> {
+        if others.failover.retirement.is_begun() {
+            return Some(cx.retiring());
+        }
+        self.bound_refusal(cx, others, grows)
+    }
+
+    /// The same, of bounds alone.
+    pub(in crate::partition) fn bound_refusal(&self, cx: &Cx, others: &Others, grows: bool) -> Option<Reply> {
         if cx.is_out_of_room() {
             return Some(Reply::error(
                 "DISKFULL the disk is full: reads are answered, writes are refused until there is room",

@@ -3,6 +3,7 @@
 use super::Keyspaces;
 use crate::partition::cx::Cx;
 use crate::partition::failover::discarded::{GATHERER, loss_message};
+use crate::partition::failover::retirement::EVERYTHING;
 use crate::partition::others::Others;
 use crate::trace::Trace;
 use bytes::Bytes;
@@ -15,17 +16,20 @@ use ensue_types::{
 use ensue_wire::Message;
 
 impl Keyspaces {
-    /// From now on nothing is taken from this datacenter itself.
+    /// From now on nothing is taken from this datacenter itself. Who declares it has everything of it up to this time.
     pub(in crate::partition) fn declare_dead(
         &mut self,
         cx: &mut Cx,
         others: &mut Others,
         datacenter: DatacenterId,
+        known_until: LogicalTime,
     ) {
         if others.failover.failed.contains(datacenter) || !others.replication.knows(datacenter) {
             return;
         }
-        let time = others.stable_time.times.received().at(datacenter);
+        let is_retired = known_until == EVERYTHING && Rule::NothingIsLostWithTheRetired.holds();
+        let received = others.stable_time.times.received().at(datacenter);
+        let time = if is_retired { EVERYTHING } else { received };
         cx.journal.log(&Record::Dead { datacenter, time });
         others.failover.failed.declare(datacenter, time, cx.journal.log_end());
         self.branching.hear_again();
@@ -49,7 +53,7 @@ impl Keyspaces {
         if !confirmed {
             return others.state_of(cx, datacenter);
         }
-        self.declare_dead(cx, others, datacenter);
+        self.declare_dead(cx, others, datacenter, LogicalTime::ZERO);
         Reply::OK
     }
 

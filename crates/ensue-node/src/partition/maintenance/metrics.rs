@@ -27,7 +27,8 @@ impl Metrics<'_> {
     fn add_failed(&self, add: &mut impl FnMut(&str, u64)) {
         for datacenter in self.others.failover.failed.datacenters() {
             let name = &self.cx.config.topology.datacenters[usize::from(datacenter.0)].name;
-            add(&format!("dead_{name}_partitions"), 1);
+            let how = if self.others.failover.failed.is_retired(datacenter) { "retired" } else { "dead" };
+            add(&format!("{how}_{name}_partitions"), 1);
             add(
                 &format!("settled_{name}_partitions"),
                 u64::from(self.others.failover.failed.is_settled(datacenter)),
@@ -36,6 +37,15 @@ impl Metrics<'_> {
                 &format!("parted_{name}_partitions"),
                 u64::from(self.others.failover.discarded.knows(datacenter)),
             );
+        }
+    }
+
+    /// The datacenters that are being removed: this one, and others as they say.
+    fn add_retiring(&self, add: &mut impl FnMut(&str, u64)) {
+        let retirement = &self.others.failover.retirement;
+        add("retiring", u64::from(retirement.is_begun()));
+        for datacenter in retirement.others().filter(|other| !self.others.failover.failed.contains(*other)) {
+            add(&format!("retiring_{}_partitions", self.cx.name_of(datacenter)), 1);
         }
     }
 
@@ -88,6 +98,7 @@ impl Metrics<'_> {
         add("lost_dependencies", self.others.replication.loss_counts().dependencies);
         add("peer_refusals", self.peers.identity.refusals());
         self.add_failed(&mut add);
+        self.add_retiring(&mut add);
         for (number, protocol) in self.cx.protocols.iter().enumerate() {
             if protocol.needs().previous_versions {
                 add(&format!("conflicts_{number}"), self.keyspaces.conflict_log.count(number));

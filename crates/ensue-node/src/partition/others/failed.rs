@@ -82,7 +82,9 @@ impl Others {
                 | Message::StreamEntries { .. }
                 | Message::Introduce(_)
         );
-        if is_told {
+        // It says that it has ended until it is answered, which rests on what is durable here.
+        let has_ended = matches!(envelope.message, Message::DatacenterFailed { .. });
+        if is_told || has_ended && self.failover.failed.is_reported(from) {
             self.report_failed_to(cx, from, from);
         }
         true

@@ -20,6 +20,7 @@ use ensue_store::image;
 use ensue_store::image::{PartitionImage, StreamImage};
 use ensue_store::keyspace::Keyspace;
 use ensue_store::log::Lsn;
+use ensue_store::record::Record;
 use ensue_types::{DatacenterId, KeyspaceId, Rule};
 
 /// Rows of one slice: a turn is held up no longer than this takes.
@@ -139,7 +140,9 @@ impl Persistence {
         }
         keyspaces.branching.write_states(items);
         let lasting = others.failover.failed.records().chain(peers.identity.records());
-        for record in lasting.chain(others.failover.discarded.records()) {
+        let retiring = others.failover.retirement.is_begun();
+        let retiring = retiring.then_some(Record::Retiring { datacenter: cx.datacenter });
+        for record in lasting.chain(others.failover.discarded.records()).chain(retiring) {
             items.item(image::RECORD, &image::record_item(&record));
         }
     }

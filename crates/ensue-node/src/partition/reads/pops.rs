@@ -242,6 +242,11 @@ impl WaitingPops {
         self.withdrawn.retain(|(asker, ..), _| *asker != core);
     }
 
+    /// All that wait.
+    pub(in crate::partition) fn all(&self) -> Vec<PopId> {
+        self.waiting.keys().copied().collect()
+    }
+
     /// The pops of a core's sessions.
     pub(in crate::partition) fn of_core(&self, core: Address) -> Vec<PopId> {
         let is_of = |waiting: &Waiting| waiting.execution.from == core;

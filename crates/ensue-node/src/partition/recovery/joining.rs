@@ -99,7 +99,7 @@ impl Joining {
             }
             Message::CopyRefused { copy, cannot } => self.on_copy_refused(p, from, copy, cannot),
             Message::DatacenterFailed { datacenter, .. } => {
-                if datacenter.0 < 16 {
+                if datacenter.0 < 16 && datacenter != from {
                     self.without |= 1 << datacenter.0;
                 }
                 p.peers.buffer(p.cx, envelope);

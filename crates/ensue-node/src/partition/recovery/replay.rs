@@ -148,6 +148,11 @@ pub(in crate::partition) fn take_lasting(p: &mut Peering<'_>, record: Record) ->
     let Peering { cx, others, keyspaces, peers, .. } = p;
     match record {
         Record::Dead { datacenter, time } => others.failover.failed.restore(datacenter, time),
+        // A copy that another datacenter has taken holds it, too.
+        Record::Retiring { datacenter } if datacenter == cx.datacenter => {
+            others.failover.retirement.begin(0);
+        }
+        Record::Retiring { .. } => {}
         Record::Ended { datacenter, whole, failed, everywhere } => {
             let end = StreamEnd { whole, failed, everywhere };
             others.failover.failed.restore_end(datacenter, end);

@@ -14,6 +14,7 @@
 use crate::partition::cx::Cx;
 use crate::partition::failover::failed::FailedDatacenters;
 use crate::partition::failover::is_given_up;
+use crate::partition::failover::retirement::EVERYTHING;
 use crate::partition::journal::Needed;
 use crate::partition::journal::open::Open;
 use crate::partition::peering::Peering;
@@ -146,9 +147,12 @@ impl TailRecovery {
                 let envelope = Envelope { message: Message::Introduce(introduction.clone()), ..envelope };
                 self.on_introduce(p, envelope, &introduction);
             }
-            Message::DatacenterFailed { datacenter, .. } => {
-                // It need not be asked; the rest is taken up when this partition has its own stream.
-                self.do_without(p, datacenter);
+            Message::DatacenterFailed { datacenter, time, .. } => {
+                // It need not be asked; the rest is taken up when this partition has its own stream. One that is
+                // removed answers until this one knows of it.
+                if datacenter != from && time != EVERYTHING {
+                    self.do_without(p, datacenter);
+                }
                 p.peers.buffer(p.cx, envelope);
             }
             _ if matches!(envelope.from, Address::Core { .. }) && !waits_for_the_log(&envelope.message) => {

@@ -402,7 +402,7 @@ impl Transactions {
         if self.replicated_parts.contains_key(&transaction) {
             return self.notify_again(cx, others, transaction);
         }
-        keyspaces.declare_dead(cx, others, origin);
+        keyspaces.declare_dead(cx, others, origin, LogicalTime::ZERO);
         if !others.failover.failed.is_settled(origin) {
             return others.failover.failed.await_end(transaction);
         }

@@ -2,8 +2,9 @@
 
 use super::Visibility;
 use crate::partition::failover::failed::{Have, StreamEnd};
+use crate::partition::failover::retirement::EVERYTHING;
 use crate::trace::Trace;
-use ensue_types::{DatacenterId, DatacenterSet, Position, Rule};
+use ensue_types::{DatacenterId, DatacenterSet, LogicalTime, Position, Rule};
 use ensue_wire::{Address, Message};
 
 impl Visibility<'_> {
@@ -30,9 +31,33 @@ impl Visibility<'_> {
         self.settle_streams();
     }
 
+    /// Takes what is said of datacenters that have ended; anything else is handed back.
+    pub(in crate::partition) fn dispatch_failed(
+        &mut self,
+        from: Address,
+        sent_at: LogicalTime,
+        message: Message,
+    ) -> Option<Message> {
+        match message {
+            Message::DatacenterFailed { datacenter, received, time, ended } => {
+                let (from, said) = (from.datacenter(), Have { received, time, ended });
+                match from == datacenter {
+                    true => self.on_retired(datacenter, said, sent_at),
+                    false => self.on_dead(from, datacenter, said),
+                }
+            }
+            Message::PassOn { origin, after } => {
+                self.others.on_pass_on(self.cx, from.datacenter(), origin, after)
+            }
+            Message::Retiring { step } => self.on_retiring(from, step),
+            message => return Some(message),
+        }
+        None
+    }
+
     /// Another survivor says how much it has.
-    pub(in crate::partition) fn on_dead(&mut self, from: DatacenterId, datacenter: DatacenterId, said: Have) {
-        self.keyspaces.declare_dead(self.cx, self.others, datacenter);
+    fn on_dead(&mut self, from: DatacenterId, datacenter: DatacenterId, said: Have) {
+        self.keyspaces.declare_dead(self.cx, self.others, datacenter, said.time);
         if self.others.failover.failed.hear(from, datacenter, said) {
             self.settle_stream(datacenter);
         }
@@ -114,7 +139,8 @@ impl Visibility<'_> {
 
     /// Nothing of its stream will ever come beside what is here.
     fn on_settled(&mut self, datacenter: DatacenterId, last: Position, end: StreamEnd) {
-        let whole = end.whole;
+        // Of one that was removed all times are here. That counts as known when every survivor has all of it.
+        let whole = if end.whole == EVERYTHING { self.cx.clock.latest() } else { end.whole };
         self.cx.trace(Trace::StreamSettled { partition: self.cx.id, datacenter, end: last });
         self.others.stable_time.raise_received(datacenter, whole);
         self.others.note_end(self.cx, datacenter, last, whole);

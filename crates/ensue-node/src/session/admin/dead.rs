@@ -32,7 +32,7 @@ struct Confirmation {
 
 /// What all partitions know together.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+pub(super) struct Known {
     partitions: u16,
     /// The sum of what each knows.
     state: u64,
@@ -116,7 +116,7 @@ impl Known {
         format!("{}{received:08x}", Known::whose(name))
     }
 
-    fn whose(name: &[u8]) -> String {
+    pub(super) fn whose(name: &[u8]) -> String {
         let hash = state_hash([name]);
         format!("{:08x}", (hash >> 32) as u32 ^ hash as u32)
     }

@@ -16,6 +16,7 @@ pub(super) enum Worlds {
     Losing,
     LosingDirectories,
     Joining,
+    Retiring,
     WildClocks,
     Replicas,
 }
@@ -27,6 +28,7 @@ impl fmt::Display for Worlds {
             Worlds::Losing => "`--losing`",
             Worlds::LosingDirectories => "`--losing-directories`",
             Worlds::Joining => "`--joining`",
+            Worlds::Retiring => "`--retiring`",
             Worlds::WildClocks => "`--wild-clocks`",
             Worlds::Replicas => "`--replicas`",
         })
@@ -300,6 +302,12 @@ const ROWS: &[Row] = &[
         protocols: &["cops", "cure"],
         rules: &[Rule::JoinWhenAllKnow, Rule::EndsAfterTheCopies, Rule::KeepWhatCopiesLack],
     },
+    Row {
+        worlds: Worlds::Retiring,
+        seeds: SEEDS_OF_THE_HARD,
+        protocols: &["cops", "cure"],
+        rules: &[Rule::RetireWhenAllHaveIt, Rule::NothingIsLostWithTheRetired],
+    },
     // Clocks.
     Row {
         worlds: Worlds::WildClocks,
@@ -371,6 +379,9 @@ pub(super) fn tests(rule: Rule) -> Option<&'static str> {
         }
         Rule::JoinWhenAllKnow | Rule::EndsAfterTheCopies | Rule::KeepWhatCopiesLack => {
             "crates/ensue-node/src/partition/tests/growing.rs"
+        }
+        Rule::RetireWhenAllHaveIt | Rule::NothingIsLostWithTheRetired => {
+            "crates/ensue-node/src/partition/tests/retiring.rs"
         }
         Rule::ExecuteHomeRequestsOnce | Rule::WaitForThePastAtHome => {
             "crates/ensue-node/src/session/tests/homes_serving.rs"

@@ -55,6 +55,24 @@ fn a_datacenter_that_was_declared_dead_is_said_to_be() {
 }
 
 #[test]
+fn a_datacenter_that_is_removed_is_said_to_be_by_itself_and_the_others() {
+    let said = |fields: &[(&'static str, &'static str)]| {
+        let all = [&[("ensue_serving", "2"), ("ensue_link_dc3", "down")], fields].concat();
+        Report { rows: vec![row("dc1/0", 1, &all, "")], links: vec![] }.text(Paint::off())
+    };
+    for (fields, words) in [
+        (&[("ensue_retiring", "2")][..], "retiring: takes no writes"),
+        (&[("ensue_retired", "2"), ("ensue_retiring", "0")], "retired: its nodes may be stopped"),
+        (&[("ensue_link_dc3", "up"), ("ensue_retiring_dc3_partitions", "1")], "serving, dc3 retiring"),
+        (&[("ensue_retired_dc3_partitions", "2")], "serving, dc3 retired"),
+        (&[("ensue_retired_dc2_partitions", "2")], "UNREPLICATED"),
+    ] {
+        let text = said(fields);
+        assert!(text.contains(words), "{fields:?}: {text}");
+    }
+}
+
+#[test]
 fn who_does_not_serve_is_said_to_clients_and_operators() {
     let fields = [("ensue_serving", "0"), ("ensue_ready", "0"), ("ensue_catching_up", "1")];
     let row = row("dc1/0", 7001, &fields, "");

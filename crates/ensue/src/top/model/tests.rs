@@ -145,6 +145,11 @@ fn a_peer_that_was_declared_dead_is_not_merely_down() {
     let lines = ["ensue_other_datacenter_names:dc2", "ensue_link_dc2:down", "ensue_dead_dc2_partitions:2"];
     board.on_answer(0, S, Ok(info(&lines)));
     assert_eq!(figures(&board).links[0].state, "dead");
+    for state in ["retiring", "retired"] {
+        let field = format!("ensue_{state}_dc2_partitions:2");
+        board.on_answer(0, S, Ok(info(&[lines[0], lines[1], &field])));
+        assert_eq!(figures(&board).links[0].state, state);
+    }
 }
 
 #[test]
