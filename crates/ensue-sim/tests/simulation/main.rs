@@ -155,3 +155,13 @@ fn directories_that_were_lost_come_back_and_stop_nobody_else() {
         assert_eq!(report.violation, None, "seed {seed} of {protocol}");
     }
 }
+
+/// Worlds that add a datacenter, whose copies cut transactions, and had shown mistakes: parts that came beside the
+/// copy of their coordinator were never forgotten.
+#[test]
+fn transactions_that_copies_cut_are_completed_and_forgotten() {
+    for seed in [1013, 1016, 1020] {
+        let options = Options::draw_with(seed, Rules::default(), "eiger").joining();
+        assert_eq!(run(options, None).violation, None, "seed {seed}");
+    }
+}
