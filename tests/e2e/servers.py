@@ -37,6 +37,7 @@ class Servers:
         self.running = {}
         # All datacenters that there will be, by their ports.
         self.names = NAMES
+        self.partitions = 2
         # Datacenters in the order of the `node` lines, for those whose lines are others than NAMES.
         self.lines = {}
 
@@ -53,7 +54,7 @@ class Servers:
         nodes = [f"node {one} 127.0.0.1:{ports[place]} cores 1" for one, place in zip(lines, places)]
         own = [f"self {name}", f"port {self.port(name)}", "bind 127.0.0.1", f"dir {self.data(name)}"]
         config = self.directory / f"{name}.conf"
-        config.write_text("\n".join(["partitions 2", "appendfsync everysec", *nodes, *own, *directives, ""]))
+        config.write_text("\n".join([f"partitions {self.partitions}", "appendfsync everysec", *nodes, *own, *directives, ""]))
         with (self.directory / f"{name}.log").open("ab") as log:
             self.running[name] = subprocess.Popen(
                 [binary(), "server", "--config", str(config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,

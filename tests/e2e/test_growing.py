@@ -41,7 +41,7 @@ def restart_with_all(servers, name, *directives):
     wait_until(lambda: serves(servers, name), 30, f"{name} serves again")
 
 
-@pytest.mark.parametrize(("protocol", "is_trimmed"), [("eiger", False), ("cure", True)])
+@pytest.mark.parametrize(("protocol", "is_trimmed"), [("eiger", False), ("eiger", True), ("cure", True)])
 def test_a_fourth_datacenter_joins_while_three_serve(servers, protocol, is_trimmed):
     servers.names = ALL
     said = f"keyspace 0 protocol {protocol}"

@@ -234,6 +234,7 @@ impl Admission<'_> {
             }
             Message::AwaitPart { transaction }
             | Message::Discard { transaction }
+            | Message::TransactionOver { transaction }
             | Message::ForgetVote { transaction } => {
                 self.coordinated(from, transaction)?;
                 self.other(transaction.datacenter)
@@ -249,10 +250,18 @@ impl Admission<'_> {
                 possible(*at)?;
                 self.coordinated(own, transaction)
             }
-            Message::Notify { transaction } | Message::PartUnrecoverable { transaction } => {
+            Message::FindPart { transaction, time } => {
+                possible(*time)?;
+                self.coordinated(from, transaction)?;
+                self.other(transaction.datacenter)
+            }
+            Message::Notify { transaction }
+            | Message::PartHeld { transaction }
+            | Message::PartUnrecoverable { transaction } => {
                 self.coordinated(own, transaction)?;
                 self.other(transaction.datacenter)
             }
+            Message::FillQuery | Message::FillAnswer { .. } => Ok(()),
             _ => Err("a message that no partition sends another of its datacenter"),
         }
     }

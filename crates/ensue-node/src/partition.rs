@@ -274,12 +274,11 @@ impl Partition {
             Message::PartUnrecoverable { transaction } => {
                 self.visibility().on_part_unrecoverable(from, transaction)
             }
-            Message::AwaitPart { transaction } => self.transactions.on_await_part(
-                &mut self.cx,
-                &mut self.others,
-                &mut self.keyspaces,
-                transaction,
-            ),
+            Message::AwaitPart { transaction } => self.visibility().on_await_part(transaction),
+            Message::FindPart { transaction, time } => self.visibility().on_find_part(transaction, time),
+            Message::PartHeld { transaction } => self.visibility().on_part_held(from, transaction),
+            Message::TransactionOver { transaction } => self.executor().on_transaction_over(transaction),
+            Message::FillQuery => self.others.answer_fill(&mut self.cx, from),
             Message::Discard { transaction } => self.executor().on_discard(transaction),
             Message::ForgetVote { transaction } => self.executor().on_forget_vote(transaction, time),
             Message::Repeat { number } => self.peering().on_repeat(from, number),
@@ -562,6 +561,7 @@ impl Partition {
         self.reads.snapshots.forget_old_reads(&self.cx);
         self.reads.snapshot_reads.drop_old_snapshot_reads(&self.cx);
         self.visibility().resume_paused();
+        self.transactions.find_parts(&mut self.cx, &self.others);
         self.others.move_stream_floor(&mut self.cx);
         let Partition { cx, others, keyspaces, transactions, peers, durability, .. } = self;
         durability.begin_checkpoint_in_time(cx, others, keyspaces, transactions, peers);
@@ -788,7 +788,7 @@ impl Partition {
         self.keyspaces.forget_past(&mut self.cx);
         // What was taken back was logged before the others' time was known again.
         self.others.stable_time.times.log_again(&mut self.cx);
-        self.durability.note_caught_up(&mut self.cx);
+        self.durability.note_caught_up(&mut self.cx, &mut self.others);
         self.cx.trace(Trace::PartitionReady { partition: self.cx.id, records });
     }
 }

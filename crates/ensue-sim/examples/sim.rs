@@ -20,6 +20,7 @@ fn main() {
             "--shrink-seconds" => options.shrink_seconds = number().unwrap_or(0),
             "--losing" => options.losing = true,
             "--losing-directories" => options.losing_directories = true,
+            "--joining" => options.joining = true,
             "--wild-clocks" => options.wild_clocks = true,
             "--keep-going" => options.keep_going = true,
             "--trace" => options.trace = true,

@@ -185,6 +185,13 @@ rules! {
     /// Where streams end, up to which a directory that was empty is filled before it is served, counts from when all
     /// its partitions have their copies.
     EndsAfterTheCopies,
+    /// In a directory that is filled, the coordinator of a replicated transaction asks for parts that do not come: they
+    /// may be in the copies of their partitions.
+    FindPartsInCopies,
+    /// A part that comes to a directory that is filled is committed when its coordinator's copy has the transaction.
+    CommitWhatCopiesHave,
+    /// Where write transactions span partitions, a copy is taken when all partitions of the datacenter take one.
+    FillAllTogether,
 
     // Dependencies and contexts.
     /// A dependency on another partition is checked with the owner of that partition in this datacenter (Eiger 3.1).

@@ -412,6 +412,27 @@ pub enum Message {
     ForgetVote {
         transaction: OperationId,
     },
+    /// My directory is filled, and this replicated transaction, stamped at this time, waits here for your part: where
+    /// is it?
+    FindPart {
+        transaction: OperationId,
+        time: LogicalTime,
+    },
+    /// No part of this transaction waits here or will come: everything that its origin stamped up to then is here and
+    /// durable.
+    PartHeld {
+        transaction: OperationId,
+    },
+    /// The entry of this replicated transaction is applied here, and nobody votes on it any more.
+    TransactionOver {
+        transaction: OperationId,
+    },
+    /// My directory is empty: is yours being filled, too?
+    FillQuery,
+    /// Whether it is empty, or being filled and not served yet.
+    FillAnswer {
+        fills: bool,
+    },
     /// I lost my tail: tell me again of every transaction that I take part in.
     Repeat {
         number: u64,

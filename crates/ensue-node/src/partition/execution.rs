@@ -94,6 +94,8 @@ impl Executor<'_> {
                 let times = &self.others.stable_time.times;
                 self.reads.changes.on_wanted(self.cx, self.keyspaces, times, core, wanted);
             }
+            // Said to one that has taken its copy meanwhile.
+            (_, Message::FillAnswer { .. }) => {}
             (_, Message::AskTime) => self.others.send_heartbeat(self.cx, from.datacenter()),
             (_, Message::Heartbeat { end }) => self.others.on_heartbeat(from.datacenter(), end, time),
             // Answers to sessions never come to a partition; a peer that sends one is wrong.

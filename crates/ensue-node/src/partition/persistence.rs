@@ -179,9 +179,12 @@ impl Persistence {
     }
 
     /// All that was missing is here, and will be in the log when it is written up to its end.
-    pub(in crate::partition) fn note_caught_up(&mut self, cx: &mut Cx) {
+    pub(in crate::partition) fn note_caught_up(&mut self, cx: &mut Cx, others: &mut Others) {
         self.caught_up = Some(Lsn(cx.journal.log_end()));
         self.mark_caught_up(cx);
+        if self.caught_up.is_some() {
+            self.begin_sync(cx, others);
+        }
     }
 
     pub(in crate::partition) fn is_checkpointing(&self) -> bool {
@@ -190,7 +193,7 @@ impl Persistence {
 
     /// Whether somebody is to be told when the log is synced up to where it was.
     pub(in crate::partition) fn awaits_sync(&self) -> bool {
-        self.snapshot.is_some()
+        self.snapshot.is_some() || self.caught_up.is_some()
     }
 
     pub(in crate::partition) fn next_timer_us(&self) -> u64 {
@@ -247,7 +250,10 @@ impl Persistence {
         let synced = Lsn(cx.journal.log_synced());
         let walked =
             self.writer.as_ref().is_some_and(|(_, walk)| walk.done && !walk.finished && synced < walk.end);
-        walked || transactions.has_unsynced_decisions() || others.failover.failed.has_unreported()
+        walked
+            || self.caught_up.is_some()
+            || transactions.has_unsynced_decisions()
+            || others.failover.failed.has_unreported()
     }
 
     /// Begins a sync of everything appended, unless one is under way.
@@ -367,7 +373,9 @@ impl Persistence {
         let always = cx.config.append_fsync == AppendFsync::Always;
         let boot_id = cx.config.boot_id;
         let Some(log) = cx.journal.opened() else { return };
-        let kept = if always { log.synced() } else { log.written() };
+        // What came beside a copy is committed in a directory that is filled, and in no other one: once it is durable.
+        let is_filled = self.superblock.as_ref().is_some_and(|block| block.filling);
+        let kept = if always || is_filled { log.synced() } else { log.written() };
         if self.caught_up.take_if(|end| *end <= kept).is_none() {
             return;
         }

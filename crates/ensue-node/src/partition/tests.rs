@@ -16,6 +16,7 @@ mod copies;
 mod decisions;
 mod evictions;
 mod expiries;
+mod filled;
 mod forgetting;
 mod growing;
 mod held;

@@ -21,6 +21,7 @@
 pub(in crate::partition) mod admit;
 pub(in crate::partition) mod coordinator;
 mod durable;
+mod filled;
 mod participant;
 pub(in crate::partition) mod recovery;
 pub(in crate::partition) mod votes;
@@ -51,6 +52,8 @@ pub(crate) struct Transactions {
     /// entry.
     orphans: BTreeSet<(OperationId, PartitionId)>,
     durable: durable::Durable,
+    /// When the parts that do not come are asked for again, where a directory is filled.
+    next_search_us: u64,
 }
 
 impl Transactions {
@@ -115,7 +118,10 @@ impl Transactions {
             return Vec::new();
         };
         let participants = arriving.announced.iter().flat_map(|announced| &announced.participants);
-        participants.copied().filter(|participant| !arriving.notified.contains(participant)).collect()
+        let is_here = |participant: &PartitionId| {
+            arriving.notified.contains(participant) || arriving.held.contains(participant)
+        };
+        participants.copied().filter(|participant| !is_here(participant)).collect()
     }
 
     /// Whether a transaction of this datacenter is not over: something of it may have yet to come into a stream.

@@ -88,6 +88,9 @@ fn ruined(random: &mut Random, shape: Shape, envelope: &Envelope) -> Message {
         | Message::Notify { transaction }
         | Message::CommitCheck { transaction, .. }
         | Message::CommitUnannounced { transaction, .. }
+        | Message::FindPart { transaction, .. }
+        | Message::PartHeld { transaction }
+        | Message::TransactionOver { transaction }
         | Message::CommitChecked { transaction, .. } => {
             *transaction = ruined_name(random, shape, *transaction)
         }

@@ -252,7 +252,7 @@ impl Options {
 
     /// Whether an empty directory may not be filled by a copy: one that is added is given up then.
     pub fn may_lack_copies(&self) -> bool {
-        self.promises().branches || self.promises().writes_together()
+        self.promises().branches
     }
 
     /// A datacenter that does not recover is given up: see `power_may_fail`.

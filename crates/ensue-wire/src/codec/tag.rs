@@ -99,6 +99,11 @@ tags! {
     DISCARD = 0x040f => Discard,
     FORGET_VOTE = 0x0410 => ForgetVote,
     COMMIT_UNANNOUNCED = 0x0411 => CommitUnannounced,
+    FIND_PART = 0x0412 => FindPart,
+    PART_HELD = 0x0413 => PartHeld,
+    TRANSACTION_OVER = 0x0414 => TransactionOver,
+    FILL_QUERY = 0x0415 => FillQuery,
+    FILL_ANSWER = 0x0416 => FillAnswer,
 
     STREAM_RESUME = 0x0501 => StreamResume,
     STREAM_ENTRIES = 0x0502 => StreamEntries,

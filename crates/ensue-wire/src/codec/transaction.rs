@@ -37,7 +37,12 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
         | Message::PartUnrecoverable { transaction }
         | Message::AwaitPart { transaction }
         | Message::Discard { transaction }
-        | Message::ForgetVote { transaction } => w.operation(*transaction),
+        | Message::ForgetVote { transaction }
+        | Message::PartHeld { transaction }
+        | Message::TransactionOver { transaction } => w.operation(*transaction),
+        Message::FindPart { transaction, time } => w.operation(*transaction).time(*time),
+        Message::FillQuery => w,
+        Message::FillAnswer { fills } => w.u8(u8::from(*fills)),
         Message::Repeat { number } | Message::Repeated { number } => w.u64(*number),
         other => unreachable!("no message of a transaction: {:#06x}", tag::tag_of(other)),
     };
@@ -79,6 +84,11 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
         tag::AWAIT_PART => Message::AwaitPart { transaction: r.operation()? },
         tag::DISCARD => Message::Discard { transaction: r.operation()? },
         tag::FORGET_VOTE => Message::ForgetVote { transaction: r.operation()? },
+        tag::FIND_PART => Message::FindPart { transaction: r.operation()?, time: r.time()? },
+        tag::PART_HELD => Message::PartHeld { transaction: r.operation()? },
+        tag::TRANSACTION_OVER => Message::TransactionOver { transaction: r.operation()? },
+        tag::FILL_QUERY => Message::FillQuery,
+        tag::FILL_ANSWER => Message::FillAnswer { fills: r.bool()? },
         tag::REPEAT => Message::Repeat { number: r.u64()? },
         tag::REPEATED => Message::Repeated { number: r.u64()? },
         tag => return Err(Malformed::UnknownMessage { tag }),

@@ -262,6 +262,11 @@ fn transaction() -> BoxedStrategy<Message> {
         operation().prop_map(|transaction| Message::AwaitPart { transaction }),
         operation().prop_map(|transaction| Message::Discard { transaction }),
         operation().prop_map(|transaction| Message::ForgetVote { transaction }),
+        (operation(), time()).prop_map(|(transaction, time)| Message::FindPart { transaction, time }),
+        operation().prop_map(|transaction| Message::PartHeld { transaction }),
+        operation().prop_map(|transaction| Message::TransactionOver { transaction }),
+        Just(Message::FillQuery),
+        any::<bool>().prop_map(|fills| Message::FillAnswer { fills }),
         any::<u64>().prop_map(|number| Message::Repeat { number }),
         any::<u64>().prop_map(|number| Message::Repeated { number }),
     ]

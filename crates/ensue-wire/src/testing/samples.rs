@@ -208,6 +208,11 @@ fn transaction() -> Vec<(&'static str, Message)> {
         ("await-part", Message::AwaitPart { transaction }),
         ("discard", Message::Discard { transaction }),
         ("forget-vote", Message::ForgetVote { transaction }),
+        ("find-part", Message::FindPart { transaction, time: at }),
+        ("part-held", Message::PartHeld { transaction }),
+        ("transaction-over", Message::TransactionOver { transaction }),
+        ("fill-query", Message::FillQuery),
+        ("fill-answer", Message::FillAnswer { fills: true }),
         ("repeat", Message::Repeat { number: 9 }),
         ("repeated", Message::Repeated { number: 9 }),
     ]

@@ -3,7 +3,7 @@
 use super::Executor;
 use super::execute::may_grow;
 use crate::trace::Trace;
-use ensue_types::{Context, KeyspaceId, LogicalTime, OperationId, Part, RequestId};
+use ensue_types::{Context, KeyspaceId, LogicalTime, OperationId, Part, RequestId, Stamp};
 use ensue_wire::{Address, Decision, Message};
 
 impl Executor<'_> {
@@ -67,6 +67,17 @@ impl Executor<'_> {
         self.reads.snapshots.answer_reads(transaction);
         self.settle();
         self.read_what_is_answered();
+    }
+
+    /// The coordinator's copy has the transaction. What came here beside this partition's copy is committed now; in
+    /// any other directory the part is none of that transaction.
+    pub(crate) fn on_transaction_over(&mut self, transaction: OperationId) {
+        if !self.others.is_filled() || !self.transactions.awaits_decision(self.others, transaction) {
+            return;
+        }
+        let at = self.cx.tick();
+        let stamp = Stamp { time: at, datacenter: transaction.datacenter, partition: transaction.partition };
+        self.on_commit(transaction, Decision { at, operation: transaction, stamp });
     }
 
     /// The log is synced up to here.

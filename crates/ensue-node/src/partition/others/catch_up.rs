@@ -70,6 +70,17 @@ impl Others {
         Some((std::mem::take(&mut catch_up.prepared), std::mem::take(&mut catch_up.notifications)))
     }
 
+    /// Whether the directory was empty when this process, or one before it, began to fill it.
+    pub(in crate::partition) fn is_filled(&self) -> bool {
+        self.is_filled
+    }
+
+    /// Another partition of this datacenter begins with an empty directory.
+    pub(in crate::partition) fn answer_fill(&self, cx: &mut Cx, from: Address) {
+        let fills = self.is_filled && self.is_catching_up();
+        cx.send(from, Message::FillAnswer { fills });
+    }
+
     /// Nothing is missing any more.
     pub(in crate::partition) fn end_catching_up(&mut self) {
         self.catch_up = None;

@@ -40,6 +40,12 @@ impl Others {
         self.stable_time.note_heartbeat(origin, (end, time), received, applied);
     }
 
+    /// Whether everything that a datacenter stamped up to a time is here, as its acknowledgements say.
+    pub(in crate::partition) fn has_all_until(&self, origin: DatacenterId, time: LogicalTime) -> bool {
+        let received = self.replication.received(origin);
+        self.replication.sender(origin).is_some_and(|sender| sender.has_ended_by(received, time))
+    }
+
     /// A promise: the clock has passed whatever is logged, and what is stamped later lies above.
     pub(in crate::partition) fn send_heartbeat(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
         if self.replication.knows(datacenter) && self.replication.may_promise(datacenter) {

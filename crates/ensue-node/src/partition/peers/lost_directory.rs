@@ -88,7 +88,7 @@ impl Peers {
 fn no_copy(whose: &str, lacking: &str) -> String {
     format!(
         "{whose}: put that one back (a volume that is not mounted, a wrong `dir`). If it is lost, its data cannot be had \
-         again from the logs, which {lacking} trimmed, nor by a copy, which cannot hold transactions that span \
-         partitions, nor branches: run `CAUSAL DEAD` for this datacenter on another one, and the others go on without it"
+         again from the logs, which {lacking} trimmed, nor by a copy, which cannot hold branches: run \
+         `CAUSAL DEAD` for this datacenter on another one, and the others go on without it"
     )
 }

@@ -15,7 +15,6 @@ use crate::partition::others::Others;
 use crate::partition::peers::Peers;
 use crate::partition::transactions::Transactions;
 use bytes::{BufMut, Bytes, BytesMut};
-use ensue_protocol::Protocol;
 use ensue_store::checkpoint::Items;
 use ensue_store::log::Lsn;
 use ensue_types::{DatacenterId, Rule};
@@ -94,16 +93,9 @@ impl Parts {
     }
 }
 
-/// Whether the partition holds what no copy can hold. A copy of each partition begins at a moment of its own: a
-/// transaction that one of them holds and another one does not would wait for its parts for ever. And states that fork
-/// are no rows.
-fn cannot_be_copied(cx: &Cx, keyspaces: &Keyspaces) -> bool {
-    let spans =
-        |protocol: &dyn Protocol| protocol.capabilities().write_transactions && !protocol.needs().one_stream;
-    let mut rows = keyspaces.each().zip(cx.protocols.iter());
+/// Whether the partition holds what no copy can hold: states that fork are no rows.
+fn cannot_be_copied(keyspaces: &Keyspaces) -> bool {
     keyspaces.branching.each().next().is_some()
-        || cx.config.topology.partitions > 1
-            && rows.any(|(rows, protocol)| rows.rows_count() > 0 && spans(protocol.as_ref()))
 }
 
 fn refuse(cx: &mut Cx, joiner: DatacenterId, copy: u64, cannot: bool) {
@@ -131,7 +123,7 @@ impl Persistence {
         let is_known = copies.get(&joiner).is_some_and(|copy| copy.number == number);
         if !is_known {
             copies.remove(&joiner);
-            let cannot = cannot_be_copied(cx, keyspaces);
+            let cannot = cannot_be_copied(keyspaces);
             if cannot || part > 0 || others.is_catching_up() || !peers.identity.is_recovering(joiner) {
                 cx.note_checkpointing(self.is_walking());
                 return refuse(cx, joiner, number, cannot);
@@ -179,8 +171,8 @@ impl Persistence {
                     if !copy.walk.done {
                         copy.parts.close();
                     }
-                } else if cannot_be_copied(cx, keyspaces) {
-                    // What came while the rows were walked may be in one partition's copy and not in another one's.
+                } else if cannot_be_copied(keyspaces) {
+                    // The first of them came while the rows were walked.
                     refuse(cx, joiner, copy.number, true);
                     refused = Some(joiner);
                     break;

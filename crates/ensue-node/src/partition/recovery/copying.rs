@@ -94,6 +94,9 @@ impl Joining {
             (failures(datacenter), std::cmp::Reverse(introduction.received), *datacenter)
         });
         let Some((donor, introduction)) = donor else { return };
+        if !self.are_all_filled(p) {
+            return;
+        }
         let received = answers.iter().map(|(_, introduction)| introduction.received);
         let own = received.clone().min().unwrap_or_default();
         let copying = Copying {
@@ -203,6 +206,7 @@ impl Joining {
             self.abandon_copy(p);
         }
         p.request_introductions();
+        self.ask_siblings(p);
     }
 
     /// Asks for the part that waited for the disk, if that has kept up.

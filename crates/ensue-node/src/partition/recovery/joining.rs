@@ -23,8 +23,9 @@ use crate::partition::others::Others;
 use crate::partition::peering::Peering;
 use crate::partition::peers::lost_directory::Lost;
 use crate::trace::Trace;
-use ensue_types::{DatacenterId, DirectoryId, Incarnation, Position, Rule};
-use ensue_wire::{Envelope, Introduction, Message, PeerStage};
+use ensue_protocol::Protocol;
+use ensue_types::{DatacenterId, DirectoryId, Incarnation, PartitionId, Position, Rule};
+use ensue_wire::{Address, Envelope, Introduction, Message, PeerStage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The other datacenters are being asked.
@@ -39,6 +40,9 @@ pub struct Joining {
     pub(in crate::partition::recovery) without: u16,
     /// What another datacenter holds is being copied.
     pub(in crate::partition::recovery) copying: Option<Copying>,
+    /// Whether the other partitions of this datacenter are being filled, too, as they say, once that matters.
+    siblings: BTreeMap<PartitionId, bool>,
+    asks_siblings: bool,
     /// How many copies of each datacenter broke off.
     pub(in crate::partition::recovery) failed_copies: BTreeMap<DatacenterId, u32>,
     /// Why it cannot be served though all have answered.
@@ -98,6 +102,13 @@ impl Joining {
                 self.on_copied(p, from, (copy, part, is_last), (done, of), &items);
             }
             Message::CopyRefused { copy, cannot } => self.on_copy_refused(p, from, copy, cannot),
+            Message::FillQuery => p.cx.send(envelope.from, Message::FillAnswer { fills: true }),
+            Message::FillAnswer { fills } => {
+                if let Address::Partition { partition, .. } = envelope.from {
+                    self.siblings.insert(partition, fills);
+                }
+                return true;
+            }
             Message::DatacenterFailed { datacenter, .. } => {
                 if datacenter.0 < 16 && datacenter != from {
                     self.without |= 1 << datacenter.0;
@@ -106,7 +117,7 @@ impl Joining {
                 return true;
             }
             Message::ReportChanges { .. } => p.peers.buffer(p.cx, envelope),
-            _ if matches!(envelope.from, ensue_wire::Address::Core { .. }) => {
+            _ if matches!(envelope.from, Address::Core { .. }) => {
                 let reason = self.joining_words(p);
                 p.cx.refuse(&envelope, &reason);
             }
@@ -150,6 +161,15 @@ impl Joining {
                 p.cx.id,
                 core.core.0,
                 p.cx.name_of(core.datacenter)
+            );
+        }
+        if let (Some(sibling), true, None) =
+            (self.open_siblings(p).first(), awaited.is_empty(), &self.refusal)
+        {
+            return format!(
+                "LOADING partition {} starts with an empty directory, takes a copy of what another datacenter holds, and \
+                 waits for partition {sibling} of this datacenter to say whether its directory is filled, too",
+                p.cx.id
             );
         }
         let missing: Vec<String> = awaited.into_iter().map(|d| p.cx.name_of(d)).collect();
@@ -269,11 +289,49 @@ impl Joining {
         }
         let otherwise = format!(
             "the directory is new, and what it needs cannot be had from the logs, which {trimmed} trimmed, nor by a copy, \
-             which cannot hold transactions that span partitions, nor branches: a datacenter cannot be added to this \
-             cluster any more"
+             which cannot hold branches: a datacenter cannot be added to this cluster any more"
         );
         self.begin_copy(p, p.peers.identity.own(), answers, otherwise);
         None
+    }
+
+    /// Where write transactions span partitions, whether all partitions of this datacenter are being filled. One that
+    /// kept its directory coordinates transactions perhaps whose parts were executed in what was lost here, and may be
+    /// in the copy: it would have them executed once more. And who is served does not wait for what is filled.
+    pub(in crate::partition::recovery) fn are_all_filled(&mut self, p: &mut Peering<'_>) -> bool {
+        let spans = |protocol: &dyn Protocol| {
+            protocol.capabilities().write_transactions && !protocol.needs().one_stream
+        };
+        if !p.cx.protocols.iter().any(|protocol| spans(protocol.as_ref())) || !Rule::FillAllTogether.holds() {
+            return true;
+        }
+        if !std::mem::replace(&mut self.asks_siblings, true) {
+            self.ask_siblings(p);
+        }
+        let open = self.open_siblings(p);
+        let kept = open.iter().find(|other| self.siblings.contains_key(other)).copied();
+        if let Some(kept) = kept {
+            let reason = format!(
+                "the directory is empty, and what it held is to be had by a copy alone. Write transactions span \
+                 partitions, and partition {kept} of this datacenter still has its directory: put that of this \
+                 partition back, or put those of all partitions of this datacenter away, so that all take copies"
+            );
+            self.note_refusal(p, reason);
+        }
+        open.is_empty()
+    }
+
+    /// Asks the other partitions of this datacenter that have not said that they are being filled.
+    pub(in crate::partition::recovery) fn ask_siblings(&self, p: &mut Peering<'_>) {
+        for other in self.open_siblings(p) {
+            p.cx.send_local(other, Message::FillQuery);
+        }
+    }
+
+    /// The other partitions of this datacenter that have not said that they are being filled, if that matters.
+    fn open_siblings(&self, p: &Peering<'_>) -> Vec<PartitionId> {
+        let others = (0..p.cx.partitions()).map(PartitionId).filter(|partition| *partition != p.cx.id);
+        others.filter(|other| self.asks_siblings && self.siblings.get(other) != Some(&true)).collect()
     }
 
     /// Goes on under the identity that was lost, and takes everything back.

@@ -147,6 +147,10 @@ impl TailRecovery {
                 let envelope = Envelope { message: Message::Introduce(introduction.clone()), ..envelope };
                 self.on_introduce(p, envelope, &introduction);
             }
+            Message::FillQuery => {
+                let fills = p.peers.identity.is_refilled();
+                p.cx.send(envelope.from, Message::FillAnswer { fills });
+            }
             Message::DatacenterFailed { datacenter, time, .. } => {
                 // It need not be asked; the rest is taken up when this partition has its own stream. One that is
                 // removed answers until this one knows of it.

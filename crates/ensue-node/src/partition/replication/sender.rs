@@ -48,6 +48,11 @@ impl Sender {
         }
     }
 
+    /// Whether the datacenter's own stream has nothing behind this place that is stamped up to a time.
+    pub fn has_ended_by(&self, position: Position, time: LogicalTime) -> bool {
+        self.end <= position && self.clock >= time
+    }
+
     /// The stream goes on at `first`; the incarnation before ended where `lost` would have come next.
     pub fn on_incarnation(&mut self, lost: Position, first: Position) {
         if self.next == Some(lost) {

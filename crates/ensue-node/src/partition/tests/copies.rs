@@ -406,13 +406,13 @@ fn the_last_part_waits_until_the_log_is_synced() {
     }
 }
 
-/// A transaction that came while the rows were walked may be in one partition's copy and not in another one's.
+/// The first state that forks came while the rows were walked.
 #[test]
 fn a_copy_that_cannot_be_ended_is_refused_once() {
     let mut config = config(AppendFsync::Always);
     config.topology.partitions = 2;
     config.topology.datacenters.iter_mut().for_each(|datacenter| datacenter.placement.push(CoreId(0)));
-    let protocol = || ensue_protocol::by_name("eiger", Default::default()).expect("it is known");
+    let protocol = || ensue_protocol::by_name("tardis", Default::default()).expect("it is known");
     let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
     let partition = Partition::new(PARTITION, Arc::new(config), protocols, NOW);
     let mut world = World { partition, now: NOW, files: BTreeMap::new() }.started();

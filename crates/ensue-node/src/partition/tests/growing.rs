@@ -7,6 +7,7 @@ use super::{PARTITION, config};
 use crate::config::{DatacenterTopology, FirstStart};
 use crate::partition::{Partition, Stage};
 use crate::{AppendFsync, Trace};
+use ensue_store::disk::{DiskOp, FileName};
 use ensue_types::{Breaking, CoreId, DatacenterId, Incarnation, LogicalTime, Now, Position, Rule};
 use ensue_wire::{Address, CoreName, Envelope, Introduction, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
@@ -21,6 +22,10 @@ fn new() -> World {
 }
 
 fn unstarted() -> World {
+    unstarted_under("eventual")
+}
+
+fn unstarted_under(protocol: &str) -> World {
     let mut config = config(AppendFsync::Always);
     config.first_start = FirstStart::Ask;
     config.topology.partitions = 2;
@@ -29,7 +34,7 @@ fn unstarted() -> World {
         *datacenter = DatacenterTopology { cores: 2, placement, ..datacenter.clone() };
     }
     config.tuning.checkpoint_bytes = u64::MAX;
-    let protocol = || ensue_protocol::by_name("eventual", Default::default()).expect("it is known");
+    let protocol = || ensue_protocol::by_name(protocol, Default::default()).expect("it is known");
     let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
     let partition = Partition::new(PARTITION, Arc::new(config), protocols, NOW);
     World { partition, now: NOW, files: BTreeMap::new() }
@@ -42,6 +47,12 @@ fn holding(end: u64, is_whole: bool) -> Introduction {
 
 /// The other one says, at that time, where its stream ends.
 fn say_end(world: &mut World, end: u64, time: LogicalTime) {
+    hear_end(world, end, time);
+    world.work();
+}
+
+/// The same, and its turn goes on.
+fn hear_end(world: &mut World, end: u64, time: LogicalTime) {
     let nothing = Position(0);
     let message = Message::StreamAcknowledge(StreamAcknowledge {
         incarnation: Incarnation(1),
@@ -53,7 +64,6 @@ fn say_end(world: &mut World, end: u64, time: LogicalTime) {
     });
     let to = Address::Partition { datacenter: DatacenterId(0), partition: PARTITION };
     world.partition.on_message(world.now, Envelope { from: ELSEWHERE, to, time, message });
-    world.work();
 }
 
 /// The neighbour has answered what it was asked.
@@ -93,6 +103,30 @@ fn a_restart_while_it_is_filled_does_not_open_it() {
     let mut again = World { files: world.files, ..unstarted() }.started();
     assert!(matches!(again.partition.stage, Stage::RecoveringTail(_)), "{:?}", again.partition.stage);
     assert!(answer(&mut again, "GET c").contains("TAILLOST"));
+}
+
+/// What comes beside copies is committed only in a directory that is filled: a power failure must not take it from one
+/// that is filled no more.
+#[test]
+fn a_directory_is_filled_until_what_filled_it_is_synced() {
+    let mut world = unstarted();
+    let config = Arc::get_mut(&mut world.partition.cx.config).expect("nobody else has it");
+    config.append_fsync = AppendFsync::EverySecond;
+    let mut world = world.started();
+    introduce(&mut world, holding(1, true));
+    tell_by_neighbour(&mut world);
+    world.receive(1, "c", put("one"));
+    hear_end(&mut world, 1, later());
+    world.partition.on_turn_end();
+    let mut ops = Vec::new();
+    while let Some(op) = world.next_op() {
+        ops.push(op);
+    }
+    let is_sync = |op: &DiskOp| matches!(op, DiskOp::Sync { file: FileName::Segment(_) });
+    let is_mark = |op: &DiskOp| matches!(op, DiskOp::Replace { file: FileName::Superblock, .. });
+    let (synced, marked) = (ops.iter().position(is_sync), ops.iter().position(is_mark));
+    assert!(synced.is_some() && synced < marked, "{ops:?}");
+    assert!(answer(&mut world, "GET c").contains("one"));
 }
 
 #[test]
@@ -138,6 +172,44 @@ fn what_the_logs_have_no_longer_is_copied() {
     assert!(sent(&mut world).iter().any(|message| matches!(message, Message::CopyFetch { part: 0, .. })));
     assert!(matches!(world.partition.stage, Stage::Joining(_)));
     assert_eq!(world.partition.peers.identity.own(), own);
+}
+
+/// A sibling that kept its directory would have parts executed once more that are in the copy.
+#[test]
+fn where_transactions_span_partitions_all_directories_are_filled_together() {
+    let asks_for_copy =
+        |sent: &[Message]| sent.iter().any(|message| matches!(message, Message::CopyFetch { .. }));
+    for (broken, is_taken) in [(None, false), (Some(Rule::FillAllTogether), true)] {
+        let _breaking = Breaking::only(broken);
+        let mut world = unstarted_under("eiger").started();
+        confirm(&mut world, holding(9, false));
+        let asked = sent(&mut world);
+        assert_eq!(asks_for_copy(&asked), is_taken, "{broken:?}");
+        if is_taken {
+            continue;
+        }
+        assert!(asked.contains(&Message::FillQuery), "{asked:?}");
+        world.message(ITS_NEIGHBOUR, Message::FillAnswer { fills: false });
+        let words = answer(&mut world, "GET c");
+        assert!(
+            words.contains("REJOIN") && words.contains("partition p1 of this datacenter still"),
+            "{words}"
+        );
+        assert!(!asks_for_copy(&sent(&mut world)));
+        world.message(ITS_NEIGHBOUR, Message::FillAnswer { fills: true });
+        assert!(asks_for_copy(&sent(&mut world)));
+        // It is asked the same, and answers.
+        world.message(ITS_NEIGHBOUR, Message::FillQuery);
+        assert!(sent(&mut world).contains(&Message::FillAnswer { fills: true }));
+    }
+}
+
+#[test]
+fn who_serves_says_that_it_is_not_filled() {
+    let mut world = World::under("eiger", BTreeMap::new(), NOW, u64::MAX).started();
+    world.partition.others.note_filled(true);
+    world.message(ITS_NEIGHBOUR, Message::FillQuery);
+    assert!(sent(&mut world).contains(&Message::FillAnswer { fills: false }));
 }
 
 #[test]

@@ -15,15 +15,15 @@ use ensue_types::{
 use ensue_wire::{Address, Message};
 use std::sync::Arc;
 
-const NEIGHBOUR: PartitionId = PartitionId(1);
+pub(super) const NEIGHBOUR: PartitionId = PartitionId(1);
 
 /// A transaction of the other datacenter, coordinated by this partition.
-fn transaction(partition: PartitionId) -> OperationId {
+pub(super) fn transaction(partition: PartitionId) -> OperationId {
     OperationId { datacenter: OTHER, incarnation: Incarnation(1), partition, position: Position(1) }
 }
 
 /// A partition that has a neighbour.
-fn world() -> World {
+pub(super) fn world() -> World {
     let mut world = partition("eiger");
     let config = Arc::get_mut(&mut world.partition.cx.config).expect("nobody else has it");
     config.topology.partitions = 2;
@@ -31,7 +31,7 @@ fn world() -> World {
 }
 
 /// What was sent to the neighbour since the last call.
-fn said(world: &mut World) -> Vec<Message> {
+pub(super) fn said(world: &mut World) -> Vec<Message> {
     let to = Address::Partition { datacenter: HERE, partition: NEIGHBOUR };
     std::iter::from_fn(|| world.partition.cx.outbox.next())
         .filter(|envelope| envelope.to == to)
@@ -39,7 +39,7 @@ fn said(world: &mut World) -> Vec<Message> {
         .collect()
 }
 
-fn neighbour_says(world: &mut World, message: Message) {
+pub(super) fn neighbour_says(world: &mut World, message: Message) {
     world.message(Address::Partition { datacenter: HERE, partition: NEIGHBOUR }, message);
 }
 
@@ -55,7 +55,7 @@ fn a_coordinator_that_waits_again_gives_the_vote_back() {
 }
 
 /// A part of a transaction that the neighbour coordinates, which depends on these, is the first entry of its stream.
-fn receive_part(world: &mut World, transaction: OperationId, dependencies: Causes) {
+pub(super) fn receive_part(world: &mut World, transaction: OperationId, dependencies: Causes) {
     let effect = Effect::Put { value: Bytes::from_static(b"1"), seen: Vec::new(), over: None };
     let row = RowEffect { key: Bytes::from_static(own_key().as_bytes()), column: Column::Text, effect };
     let entry = Entry {
@@ -80,7 +80,7 @@ fn receive_part(world: &mut World, transaction: OperationId, dependencies: Cause
 }
 
 /// A key of this partition.
-fn own_key() -> &'static str {
+pub(super) fn own_key() -> &'static str {
     let key = ["x", "y", "z", "u", "v"].into_iter().find(|key| partition_of(key.as_bytes(), 2) == PARTITION);
     key.expect("one of them is of this partition")
 }

@@ -41,6 +41,8 @@ pub(super) struct Arriving {
     /// From its `Transaction` entry, once that has arrived and its dependencies are met.
     pub announced: Option<Announced>,
     pub notified: BTreeSet<PartitionId>,
+    /// Who has its part already, and was not asked here: its directory, or this one, was filled by a copy.
+    pub held: BTreeSet<PartitionId>,
     /// A part is never shown, and so nothing of it is.
     pub unrecoverable: bool,
 }
@@ -189,6 +191,10 @@ impl Transactions {
         let Address::Partition { partition, .. } = from else { return };
         let protocols = cx.protocols.clone();
         let always = cx.config.append_fsync == AppendFsync::Always;
+        if always && cx.is_replicated(transaction).is_some() && !self.coordinated.contains_key(&transaction) {
+            // This says that it is synced, too. What the copy of this directory has is not coordinated here.
+            return self.on_parts_synced(cx, from, vec![transaction]);
+        }
         let Some(Coordinated::Committing(committing)) = self.coordinated.get_mut(&transaction) else {
             return;
         };
@@ -212,7 +218,7 @@ impl Transactions {
     }
 
     /// Answers the session when every participant has executed its part, and forgets when every part is durable.
-    pub(super) fn complete_if_done(&mut self, cx: &mut Cx, transaction: OperationId) {
+    pub(crate) fn complete_if_done(&mut self, cx: &mut Cx, transaction: OperationId) {
         let Some(Coordinated::Committing(done)) = self.coordinated.get_mut(&transaction) else {
             return;
         };
@@ -276,15 +282,15 @@ impl Transactions {
             return;
         };
         let Some(announced) = arriving.announced.clone() else { return };
-        let all = announced.participants.iter().all(|p| arriving.notified.contains(p));
+        let is_here = |p: &PartitionId| arriving.notified.contains(p) || arriving.held.contains(p);
+        let all = announced.participants.iter().all(is_here);
         if !all && Rule::WaitForEveryPart.holds() {
             return;
         }
         let mut participants = announced.participants;
-        if !all {
-            participants.retain(|p| arriving.notified.contains(p));
-        }
-        if participants.is_empty() {
+        participants.retain(|p| arriving.notified.contains(p));
+        // Where every part was there before, nobody has to vote.
+        if participants.is_empty() && !all {
             return;
         }
         let kind = VotingKind::Replicated { stamp: announced.stamp };
@@ -306,6 +312,7 @@ impl Transactions {
         let applied = others.replication.applied.contains(transaction.datacenter, transaction.position);
         let message = match others.replication.never_shown(transaction) {
             Some(message) => message,
+            None if applied && Rule::CommitWhatCopiesHave.holds() => Message::TransactionOver { transaction },
             None if applied || !Rule::GiveTheVoteBack.holds() => return,
             None => Message::ForgetVote { transaction },
         };
@@ -329,6 +336,9 @@ impl Transactions {
         }
         if others.replication.applied.contains(transaction.datacenter, transaction.position) {
             if !self.coordinated.contains_key(&transaction) {
+                if Rule::CommitWhatCopiesHave.holds() {
+                    cx.send(from, Message::TransactionOver { transaction });
+                }
                 return self.note_orphan(cx, others, partition, transaction);
             }
             return self.query_participants(cx, transaction, &|p| p == partition);
@@ -350,7 +360,8 @@ impl Transactions {
 
     /// A part is ready, and its transaction is neither open here nor to come: another entry has its place. An old copy
     /// of the origin's directories wrote it before the copy was found to be old. It is never shown, and is discarded
-    /// with its origin. A part of a transaction that is over cannot be meant: all were executed, durably, before that.
+    /// with its origin. A part of a transaction that is over is meant only where directories are filled: else all were
+    /// executed, durably, before that.
     fn note_orphan(
         &mut self,
         cx: &mut Cx,
@@ -406,7 +417,9 @@ impl Transactions {
         if !others.failover.failed.is_settled(origin) {
             return others.failover.failed.await_end(transaction);
         }
-        if !self.durable.has_executed(transaction) {
+        // While a directory is filled by a copy, it may be in that.
+        let may_be_copied = others.is_filled() && others.is_catching_up() && !cx.journal.is_whole();
+        if !self.durable.has_executed(transaction) && !may_be_copied {
             cx.send_local(coordinator_of(transaction), Message::PartUnrecoverable { transaction });
         }
     }

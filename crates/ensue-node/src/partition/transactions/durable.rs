@@ -52,6 +52,11 @@ impl Durable {
         self.named.contains(&transaction)
     }
 
+    /// Whether the coordinator of an executed part has been told that it is synced.
+    pub(super) fn is_reported(&self, operation: OperationId) -> bool {
+        self.executed.get(&operation).is_some_and(|executed| executed.reported)
+    }
+
     fn executed(&mut self, operation: OperationId, name: Option<OperationId>, reported: bool) {
         self.named.extend(name);
         self.executed.insert(operation, Executed { name, reported });
@@ -188,7 +193,10 @@ impl Transactions {
                     self.complete_if_done(cx, transaction);
                 }
                 (Some(_), _) => {}
-                (None, _) => self.forget_when_durable(cx, operation, partition),
+                (None, _) => {
+                    self.orphans.remove(&(operation, partition));
+                    self.forget_when_durable(cx, operation, partition);
+                }
             }
         }
         self.forget_completed(cx, cx.journal.log_synced());

@@ -48,6 +48,23 @@ impl Visibility<'_> {
         }
     }
 
+    /// A participant has its part already. If all have, the transaction is decided without them.
+    pub(crate) fn on_part_held(&mut self, from: Address, transaction: OperationId) {
+        if self.transactions.on_part_held(self.cx, from, transaction) {
+            self.decide(transaction);
+        }
+    }
+
+    /// The coordinator, whose directory is filled, asks where the part is.
+    pub(crate) fn on_find_part(&mut self, transaction: OperationId, time: LogicalTime) {
+        self.transactions.on_find_part(self.cx, self.others, transaction, time);
+    }
+
+    /// The coordinator asks for a part that does not come.
+    pub(crate) fn on_await_part(&mut self, transaction: OperationId) {
+        self.transactions.on_await_part(self.cx, self.others, self.keyspaces, transaction);
+    }
+
     /// The coordinator asks for a vote.
     pub(crate) fn on_prepare(&mut self, transaction: OperationId, keyspace: KeyspaceId, part: Option<Part>) {
         self.prepare(transaction, keyspace, part, None);
@@ -130,5 +147,7 @@ impl Visibility<'_> {
             let (incarnation, position) = (transaction.incarnation, transaction.position);
             self.mark_applied(transaction.datacenter, incarnation, position, decision.at);
         }
+        // At once, if nobody had to vote.
+        self.transactions.complete_if_done(self.cx, transaction);
     }
 }

@@ -308,6 +308,12 @@ const ROWS: &[Row] = &[
         protocols: &["cops", "cure"],
         rules: &[Rule::RetireWhenAllHaveIt, Rule::NothingIsLostWithTheRetired],
     },
+    Row {
+        worlds: Worlds::Joining,
+        seeds: SEEDS_OF_THE_HARD,
+        protocols: &["eiger"],
+        rules: &[Rule::FindPartsInCopies, Rule::CommitWhatCopiesHave, Rule::FillAllTogether],
+    },
     // Clocks.
     Row {
         worlds: Worlds::WildClocks,
@@ -377,8 +383,12 @@ pub(super) fn tests(rule: Rule) -> Option<&'static str> {
         Rule::WaitAtHomeOnlyWhileHeard | Rule::PutBackWhatNobodyHears => {
             "crates/ensue-node/src/session/tests/homes_waited_at.rs"
         }
-        Rule::JoinWhenAllKnow | Rule::EndsAfterTheCopies | Rule::KeepWhatCopiesLack => {
-            "crates/ensue-node/src/partition/tests/growing.rs"
+        Rule::JoinWhenAllKnow
+        | Rule::EndsAfterTheCopies
+        | Rule::KeepWhatCopiesLack
+        | Rule::FillAllTogether => "crates/ensue-node/src/partition/tests/growing.rs",
+        Rule::FindPartsInCopies | Rule::CommitWhatCopiesHave => {
+            "crates/ensue-node/src/partition/tests/filled.rs"
         }
         Rule::RetireWhenAllHaveIt | Rule::NothingIsLostWithTheRetired => {
             "crates/ensue-node/src/partition/tests/retiring.rs"
@@ -418,6 +428,7 @@ pub(super) fn why_unseen(rule: Rule) -> Option<&'static str> {
         Rule::KeepTombstonesForCopies => {
             "it takes a tombstone that is collected between the beginning of a copy and its own row"
         }
+        Rule::FillAllTogether => "no seed loses the directories of single partitions",
         Rule::FlushesSettle => "a flush that stays beside versions hides the same; it only takes memory",
         Rule::TellWhatTheLogProves => {
             "it takes a datacenter that restarts alone behind a token from elsewhere"
