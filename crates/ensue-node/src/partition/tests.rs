@@ -17,6 +17,7 @@ mod decisions;
 mod evictions;
 mod expiries;
 mod forgetting;
+mod gone;
 mod growing;
 mod held;
 mod homes;
