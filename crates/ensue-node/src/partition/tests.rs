@@ -18,6 +18,7 @@ mod evictions;
 mod expiries;
 mod filled;
 mod forgetting;
+mod gone;
 mod growing;
 mod held;
 mod homes;

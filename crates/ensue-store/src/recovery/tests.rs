@@ -309,6 +309,26 @@ fn a_missing_middle_segment_is_damage() {
     }
 }
 
+/// The segment behind the gap may be the only one to know that what is missing was durable.
+#[test]
+fn the_last_segment_alone_testifies_to_the_one_before_it() {
+    let (mut disk, options) = (MemoryDisk::default(), options(500));
+    let (_, mut finish) = disk.recover(&options).unwrap();
+    let (mut next, mut random) = (0, Random(7));
+    for _ in 0..12 {
+        append(&mut disk, &mut finish.log, &mut next, &mut random, 1);
+        disk.sync_all(&mut finish.log);
+    }
+    let segments: Vec<_> = finish.log.segments().collect();
+    let [.., before, missing, last] = &segments[..] else { panic!("{segments:?}") };
+    disk.files.remove(&missing.file());
+    let Err(RecoveryError::Log(LogError::Corrupt { file, offset, reason })) = disk.recover(&options) else {
+        panic!("what was durable is missing, and nobody says so")
+    };
+    assert_eq!((file, offset), (before.file(), before.end.0 - before.first.0));
+    assert!(reason.contains(&format!("a later batch, {} byte 0, knows", last.file())), "{reason}");
+}
+
 #[test]
 fn a_gap_before_the_checkpoint_is_told_by_its_place() {
     let mut random = Random(7);

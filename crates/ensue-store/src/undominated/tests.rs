@@ -451,6 +451,22 @@ fn removals_that_did_not_know_of_each_other_are_all_seen() {
     assert_eq!(made_by(&world.datacenters[2].rows)[0], removals);
 }
 
+/// Of removals of one datacenter the last had seen what those before it had, and they may come in any order.
+#[test]
+fn of_the_removals_of_a_datacenter_the_last_is_seen() {
+    let mut world = World::new(false);
+    for _ in 0..2 {
+        world.take(&Step::Put { at: 0, column: 0, hidden: (0, 0) });
+        world.take(&Step::Remove { at: 0, column: 0, hidden: (0, 0) });
+    }
+    [0, 3, 2, 1].into_iter().for_each(|place| world.arrive(1, 0, place));
+    let last = world.streams[0][3].write.stamp;
+    for at in 0..2 {
+        assert_eq!(looked_at(&world.datacenters[at].rows), [None, None]);
+        assert_eq!(made_by(&world.datacenters[at].rows)[0], [last].into());
+    }
+}
+
 /// What stands beside a value counts against the limit of memory.
 #[test]
 fn puts_that_may_come_back_and_removals_are_counted_with_their_bytes() {
@@ -533,6 +549,21 @@ fn what_a_put_has_overwritten_since_a_note_is_not_forgotten_with_it() {
     assert_eq!(undominated(&world.datacenters[2].rows), [], "it was overwritten");
 }
 
+/// The last two writes of the first datacenter are a put and its removal, and come when what was noted at the third one
+/// has lost the writes of the second. The note does not forget that removal.
+fn check_what_comes_after_a_discard(world: &mut World, discarded: usize) {
+    let rows = &mut world.datacenters[2].rows;
+    let spent = rows.take_spent();
+    assert_eq!(rows.discard(&|source| source.stamp.datacenter == DatacenterId(1)).len(), discarded);
+    (2..4).for_each(|place| world.arrive(2, 0, place));
+    let rows = &mut world.datacenters[2].rows;
+    assert_eq!(rows.settle(&|_: &Source| true, usize::MAX), 0);
+    let removal = spent.iter().find(|one| one.changes.is_some()).expect("the removal was noted");
+    assert_eq!(rows.collect(removal), Collected::Changed);
+    let row = rows.row(&key()).map(RowRef::whole).expect("the second removal is not forgotten");
+    assert!(row.cell(&COLUMNS[0]).is_some_and(|cell| cell.state().removed().is_some()));
+}
+
 /// The same when the state was made anew in between, because a write has turned out never to have been.
 #[test]
 fn a_note_of_before_a_write_was_discarded_does_not_forget_what_came_after() {
@@ -542,20 +573,28 @@ fn a_note_of_before_a_write_was_discarded_does_not_forget_what_came_after() {
         world.take(&Step::Put { at: 0, column: 0, hidden: (2, 0) });
         world.take(&Step::Remove { at: 0, column: 0, hidden: (2, 0) });
     }
-    let discarded = world.streams[1][0].write.stamp;
     for (from, place) in [(0, 0), (0, 1), (1, 0)] {
+        world.arrive(2, from, place);
+    }
+    check_what_comes_after_a_discard(&mut world, 1);
+}
+
+/// What is left counts its changes on from those that went with what was discarded.
+#[test]
+fn a_note_of_a_removal_that_was_discarded_does_not_forget_what_came_after() {
+    let mut world = World::new(true);
+    for at in [1, 0, 0] {
+        world.take(&Step::Put { at, column: 0, hidden: (2, 0) });
+        world.take(&Step::Remove { at, column: 0, hidden: (2, 0) });
+    }
+    for (from, place) in [(1, 0), (1, 1), (0, 0), (0, 1)] {
         world.arrive(2, from, place);
     }
     let rows = &mut world.datacenters[2].rows;
     let spent = rows.take_spent();
-    assert_eq!(rows.discard(&|source| source.stamp == discarded).len(), 1);
-    (2..4).for_each(|place| world.arrive(2, 0, place));
-    let rows = &mut world.datacenters[2].rows;
-    assert_eq!(rows.settle(&|_: &Source| true, usize::MAX), 0);
-    let removal = spent.iter().find(|one| one.changes.is_some()).expect("the removal was noted");
-    assert_eq!(rows.collect(removal), Collected::Changed);
-    let row = rows.row(&key()).map(RowRef::whole).expect("the second removal is not forgotten");
-    assert!(row.cell(&COLUMNS[0]).is_some_and(|cell| cell.state().removed().is_some()));
+    let looked_at: Vec<Collected> = spent.iter().map(|one| rows.collect(one)).collect();
+    assert!(looked_at.contains(&Collected::Changed), "a second removal has come since: noted again");
+    check_what_comes_after_a_discard(&mut world, 2);
 }
 
 proptest! {

@@ -243,6 +243,30 @@ fn what_a_write_carries_is_noted_with_all_that_it_did() {
     assert!(versions.unsettled().all(|version| version.source.dependencies.is_some()));
 }
 
+/// A transaction may put, remove and put again: what it did last counts for every view, and what it added besides.
+#[test]
+fn a_write_that_puts_removes_and_puts_again_shows_what_it_put_last() {
+    let of = |time| Stamp { time: LogicalTime(time), ..Stamp::ZERO };
+    let source = |stamp| Source { operation: OperationId::default(), stamp, dependencies: None };
+    let put =
+        |value: &'static [u8]| Effect::Put { value: Bytes::from_static(value), seen: Vec::new(), over: None };
+    let removal = Effect::Remove { observed: Observed::default(), seen: Vec::new() };
+    let added = Effect::Add { epoch_sum: EpochSum { epoch: of(5), sum: Decimal::from_integer(2) } };
+    let mut versions = Versions::after(&State::empty(), LogicalTime::ZERO);
+    let mut push = |stamp, effect| {
+        versions.push(Version { source: source(stamp), at: LogicalTime(1), effect: Some(effect) });
+        versions.len()
+    };
+    assert_eq!([put(b"1"), removal.clone(), put(b"3")].map(|effect| push(of(5), effect)), [1, 1, 2]);
+    assert_eq!([added, removal].map(|effect| push(of(6), effect)), [3, 4], "an addition is no put");
+    push(of(9), put(b"hidden"));
+    let shown_through = |last: Stamp| {
+        let visible = move |source: &Source| source.stamp <= last;
+        versions.shown(View::Visibility(&visible)).map(|shown| shown.state.content())
+    };
+    assert_eq!(shown_through(of(5)), Some(Content::Bytes(Bytes::from_static(b"3"))));
+}
+
 #[test]
 fn few_writes_stand_outside_blocks_and_few_are_looked_at_one_by_one() {
     let mut model = Model::new();

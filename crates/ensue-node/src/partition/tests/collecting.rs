@@ -4,7 +4,7 @@ use super::PARTITION;
 use super::catch_up::{ITS_NEIGHBOUR, commit, named, prepare, started};
 use super::identity::{THIRD, answer, of_three};
 use super::previous::{HERE, OTHER};
-use super::versions::World;
+use super::versions::{World, put};
 use crate::NodeConfig;
 use crate::partition::maintenance::collect::COLLECTED_AT_ONCE;
 use bytes::Bytes;
@@ -147,6 +147,21 @@ fn an_end_that_was_lost_unheard_is_not_waited_for() {
     pass(&mut world);
     assert_eq!(tombstones(&world), 1, "its stream is not here up to that end");
     report(&mut world, time.next(), place(1, 0));
+    pass(&mut world);
+    assert_eq!(tombstones(&world), 0);
+}
+
+/// A datacenter that writes without a pause would be waited for without an end.
+#[test]
+fn what_a_datacenter_writes_after_it_has_applied_the_delete_is_not_waited_for() {
+    let mut world = with_a_tombstone();
+    let time = LogicalTime::from_ms(world.now.wall_ms);
+    report(&mut world, time, place(1, 1));
+    pass(&mut world);
+    report(&mut world, time.next(), place(1, 2));
+    pass(&mut world);
+    assert_eq!(tombstones(&world), 1, "its first entry may be older");
+    world.receive_after(1, "y", put("1"), &[]);
     pass(&mut world);
     assert_eq!(tombstones(&world), 0);
 }

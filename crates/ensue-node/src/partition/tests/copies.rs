@@ -190,6 +190,75 @@ fn a_copy_does_not_go_on_with_another_directory_of_its_donor() {
     assert_eq!(world.partition.peers.identity.known(OTHER), another.directory);
 }
 
+/// Places that were declared lost stay lost, as far as the own stream is taken from the copy; what the donor has beyond
+/// comes back with the stream itself.
+#[test]
+fn what_was_lost_of_the_own_stream_is_known_from_the_copy() {
+    let (mut world, copy) = taking();
+    let mut donated = PartitionImage::decode(&image(4).slice(1..)).expect("it was just made");
+    donated.streams[0].lost = vec![(Position(1), Position(2)), (Position(3), Position(4))];
+    world.message(ELSEWHERE, copied(copy, 0, true, vec![item(image::PARTITION, &donated.encode())]));
+    assert!(matches!(world.partition.stage, Stage::RecoveringTail(_)));
+    let applied = world.partition.others.replication.applied.set(DatacenterId(0)).expect("its own stream");
+    assert_eq!([2, 3, 4].map(|place| applied.is_lost(Position(place))), [true, false, false]);
+    assert_eq!(applied.watermark, Position(3));
+}
+
+/// What was asked for over the old link may be lost.
+#[test]
+fn a_copy_goes_on_over_a_new_link_of_its_donor() {
+    let (mut world, copy) = taking();
+    world.message(ELSEWHERE, copied(copy, 0, false, vec![image(4)]));
+    let link_up = |world: &mut World| {
+        sent(world);
+        world.partition.on_link_up(world.now, OTHER, &|_| true);
+        let sent = sent(world);
+        let asks = |message: &Message| matches!(message, Message::Introduce(Introduction { asks: true, .. }));
+        assert!(sent.iter().any(asks), "whoever is there is asked");
+        let fetches = sent.into_iter().filter(|message| matches!(message, Message::CopyFetch { .. }));
+        fetches.collect::<Vec<_>>()
+    };
+    assert_eq!(link_up(&mut world), [Message::CopyFetch { copy, part: 1, again: true }]);
+    world.hear(ELSEWHERE, copied(copy, 1, true, Vec::new()));
+    assert!(matches!(world.partition.stage, Stage::Joining(_)), "it is being written");
+    assert_eq!(link_up(&mut world), [], "it has come whole");
+}
+
+#[test]
+fn a_giver_that_takes_its_time_is_waited_for() {
+    let (mut world, copy) = taking();
+    world.message(ELSEWHERE, copied(copy, 0, false, vec![image(4)]));
+    world.now.monotonic_us += 9_000_000;
+    world.partition.on_timer(world.now);
+    world.work();
+    assert_eq!(abandoned(&mut world), 0);
+    world.message(ELSEWHERE, copied(copy, 1, true, Vec::new()));
+    assert!(matches!(world.partition.stage, Stage::RecoveringTail(_)), "{:?}", world.partition.stage);
+}
+
+/// Two others have what was lost; the first that was asked gives no copy.
+#[test]
+fn another_donor_is_asked_after_one_that_has_failed() {
+    let mut world = of_three();
+    let third = Introduction { directory: DirectoryId(0x79), ..trimmed() };
+    for _ in 0..2 {
+        introduce_third(&mut world, third.clone());
+    }
+    let asked = |world: &mut World| {
+        let sent = std::iter::from_fn(|| world.partition.cx.outbox.next());
+        let asked =
+            sent.filter_map(|envelope| Some((envelope.to.datacenter(), asked_for(envelope.message)?)));
+        asked.collect::<Vec<_>>()
+    };
+    confirm(&mut world, trimmed());
+    let [(donor, copy)] = asked(&mut world)[..] else { panic!("one is asked") };
+    assert_eq!(donor, OTHER);
+    world.message(ELSEWHERE, Message::CopyRefused { copy, cannot: false });
+    introduce_third(&mut world, third);
+    let [(donor, _)] = asked(&mut world)[..] else { panic!("one is asked") };
+    assert_eq!(donor, THIRD);
+}
+
 /// What waits for the disk is in memory.
 #[test]
 fn a_part_is_not_asked_for_before_the_disk_has_kept_up() {
@@ -258,6 +327,11 @@ fn what_no_copy_can_hold_is_said() {
         copy = sent(&mut world).into_iter().find_map(asked_for).expect("it asks again");
         assert!(answer(&mut world, "GET a").contains("REJOIN"));
     }
+    world.message(ELSEWHERE, copied(copy, 0, false, vec![image(4)]));
+    assert!(answer(&mut world, "GET a").contains("LOADING"), "something has come");
+    let is_begun = |trace: &&Trace| matches!(trace, Trace::CopyBegun { .. });
+    world.message(ELSEWHERE, copied(copy, 1, false, Vec::new()));
+    assert_eq!(world.partition.cx.traces.iter().filter(is_begun).count(), 1);
 }
 
 /// How many copies a partition says to have given up that had begun.
@@ -307,15 +381,20 @@ fn sessions_are_told_how_much_of_a_copy_is_here() {
     assert!(words.contains("LOADING") && words.contains(": 25 %"), "{words}");
 }
 
+/// A partition with an empty directory that asks two others.
+fn of_three() -> World {
+    let mut config = config(AppendFsync::Always);
+    (config.first_start, config.tuning.checkpoint_bytes) = (FirstStart::Ask, u64::MAX);
+    config.topology.datacenters.push(config.topology.datacenters[1].clone());
+    World { partition: partition(config), now: NOW, files: BTreeMap::new() }.started()
+}
+
 /// What the donor knows of a third directory is known, but not which entry of that stream came last; and a datacenter
 /// is no neighbour of its own.
 #[test]
 fn the_directories_that_the_donor_knows_are_known() {
     let third = DirectoryId(0x79);
-    let mut config = config(AppendFsync::Always);
-    (config.first_start, config.tuning.checkpoint_bytes) = (FirstStart::Ask, u64::MAX);
-    config.topology.datacenters.push(config.topology.datacenters[1].clone());
-    let mut world = World { partition: partition(config), now: NOW, files: BTreeMap::new() }.started();
+    let mut world = of_three();
     for _ in 0..2 {
         introduce_third(&mut world, Introduction { directory: third, ..trimmed() });
     }

@@ -5,6 +5,7 @@ use super::PARTITION;
 use super::catch_up::{BESIDE, ELSEWHERE, ITS_NEIGHBOUR, started, unstarted};
 use super::identity::introduction;
 use super::versions::{OTHER, World};
+use crate::AppendFsync;
 use crate::partition::stage::Stage;
 use bytes::Bytes;
 use ensue_store::disk::{DiskOp, FileName};
@@ -375,6 +376,34 @@ fn a_reader_waits_for_a_replicated_decision_that_was_found_in_the_log() {
     assert!(!unannounced(&answers) && !answers.iter().any(is_checked), "{answers:?}");
     world.work();
     assert!(said(&mut world).iter().any(is_checked));
+}
+
+/// Nobody had heard of it before the restart, and no record says that it is applied. Who depends on the transaction
+/// must not wait for that for ever, whether the start itself syncs the log or a later sync does.
+#[test]
+fn a_replicated_decision_that_was_found_in_the_log_is_applied_and_told() {
+    let mut world = world();
+    let position = Position(1);
+    let transaction =
+        OperationId { datacenter: OTHER, partition: PARTITION, position, ..of_the_neighbour(1) };
+    let participants = vec![BESIDE];
+    receive(&mut world, PARTITION, Change::Transaction { keyspace: KEYSPACE, begun_as: None, participants });
+    world.message(ITS_NEIGHBOUR, Message::Notify { transaction });
+    world.hear(ITS_NEIGHBOUR, Message::Vote { transaction });
+    work_until_sync(&mut world);
+    let applied = |world: &World| world.partition.others.replication.applied_through(OTHER);
+    assert_eq!(applied(&world), Position(0), "nobody has heard of the decision");
+    for append_fsync in [AppendFsync::EverySecond, AppendFsync::Always] {
+        let mut again = unstarted(world.files.clone(), 1);
+        let config = Arc::get_mut(&mut again.partition.cx.config).expect("nobody else has it");
+        config.append_fsync = append_fsync;
+        let mut again = again.started();
+        assert!(decision(&said(&mut again)).is_some(), "{append_fsync:?}");
+        assert_eq!(applied(&again), position, "{append_fsync:?}");
+        // Whoever has been away is told the decision again.
+        again.message(ITS_NEIGHBOUR, Message::Notify { transaction });
+        assert!(decision(&said(&mut again)).is_some(), "{append_fsync:?}");
+    }
 }
 
 /// The first of two transactions is decided, and nobody has heard of it. The second is announced, and waits behind the

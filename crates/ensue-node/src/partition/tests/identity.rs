@@ -414,6 +414,17 @@ fn a_peer_that_has_heard_of_more_is_refused_until_the_third_can_be_asked() {
     introduce(&mut world, heard.clone());
     assert!(refused(&world).is_some_and(|reason| reason.contains("dc2 has heard that dc3 has")));
     assert!(answer(&mut world, "SET b 2").contains("OK"), "hearsay stops nobody");
+    // It is asked again now and then.
+    let asks = |message: &Message| matches!(message, Message::Introduce(Introduction { asks: true, .. }));
+    let mut asked = 0;
+    for _ in 0..60 {
+        sent(&mut world);
+        world.now.monotonic_us += 50_000;
+        world.partition.on_timer(world.now);
+        world.work();
+        asked += usize::from(sent(&mut world).iter().any(asks));
+    }
+    assert_eq!(asked, 3, "once a second");
     // The third one is here, and knows nothing of that: whoever said so was wrong.
     let mut cleared = of_three();
     introduce(&mut cleared, heard.clone());
@@ -472,6 +483,8 @@ fn what_follows_an_old_copy_must_still_be_in_the_logs_of_the_others() {
     let words = answer(&mut again, "GET a");
     assert!(words.contains("REJOIN") && words.contains("cannot be had again from dc2"), "{words}");
     assert!(words.contains("start with an empty one, which takes a copy"), "{words}");
+    let is_told = |trace: &Trace| matches!(trace, Trace::CannotRejoin { .. });
+    assert!(again.partition.cx.traces.iter().any(is_told));
     // Nor is it forgotten with the link over which it was said, though everything else has come.
     again.partition.on_link_down(
         again.now,

@@ -4,7 +4,7 @@ use super::PARTITION;
 use super::identity::{THEIRS, answer, asking, beginning, introduce, introduction, knowing, sent};
 use super::versions::{OTHER, put};
 use crate::partition::Stage;
-use ensue_types::{DatacenterId, DirectoryId, LogicalTime, Position};
+use ensue_types::{CoreId, DatacenterId, DirectoryId, LogicalTime, Position};
 use ensue_wire::{Address, Introduction, Message};
 use std::collections::BTreeMap;
 
@@ -49,4 +49,28 @@ fn what_others_send_before_the_first_serving_is_not_kept() {
     assert!(answer(&mut world, "GET c").contains("Nil"));
     world.receive(1, "c", put("3"));
     assert!(answer(&mut world, "GET c").contains('3'), "they send it again");
+}
+
+/// A core says once that it wants to be told of changes.
+#[test]
+fn who_wants_to_be_told_of_changes_is_told_from_the_first_serving_on() {
+    let mut world = asking(BTreeMap::new(), 1);
+    let sessions = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+    world.message(sessions, Message::ReportChanges { wanted: true });
+    introduce(&mut world, beginning());
+    sent(&mut world);
+    world.run("SET x 1");
+    let is_told = |message: &Message| matches!(message, Message::Changed { event, .. } if event == "set");
+    assert!(sent(&mut world).iter().any(is_told));
+}
+
+#[test]
+fn a_datacenter_that_there_is_not_is_not_dead() {
+    let mut world = asking(BTreeMap::new(), 1);
+    let (datacenter, received, time) = (DatacenterId(16), Position(0), LogicalTime::ZERO);
+    let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
+    world.message(from, Message::DatacenterFailed { datacenter, received, time, ended: None });
+    assert!(answer(&mut world, "GET a").contains("LOADING"));
+    introduce(&mut world, beginning());
+    assert!(answer(&mut world, "GET a").contains("Nil"));
 }

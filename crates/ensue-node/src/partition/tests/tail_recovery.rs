@@ -5,15 +5,17 @@ use super::identity::{THIRD, answer, partition};
 use super::versions::{OTHER, World, put};
 use super::{PARTITION, config};
 use crate::AppendFsync;
+use crate::partition::Stage;
 use crate::trace::Trace;
 use bytes::Bytes;
-use ensue_store::disk::FileName;
+use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
 use ensue_store::superblock::Superblock;
 use ensue_store::testing::Files;
 use ensue_types::{
-    Causes, DatacenterId, Dependency, Extent, Incarnation, LogicalTime, Now, OperationId, Position, Stamp,
+    Causes, Column, DatacenterId, Dependency, Extent, Incarnation, KeyspaceId, LogicalTime, Now, OperationId,
+    Position, RowEffect, Stamp, limits,
 };
 use ensue_wire::{Address, Envelope, Message};
 use std::collections::BTreeMap;
@@ -156,26 +158,178 @@ fn lost_entries_are_requested_until_all_are_back_and_only_what_follows_is_taken(
             let is_over = lost.partition.others.is_catching_up();
             assert!(is_over == requests.is_empty() && (is_over || lost.partition.cx.position.0 == *end));
         }
-        taken_back(&lost)
+        let counted = lost.partition.metrics().into_iter().find(|(name, _)| name == "taken_back_entries");
+        let taken = taken_back(&lost);
+        assert_eq!(counted.map(|(_, count)| count as u64), Some(taken.iter().sum()));
+        taken
     };
     assert_eq!(given(0, &[(0, &[], &[])]), [], "the power failure has taken nothing");
     assert_eq!(given(3, &[(0, &entries[1..], &[0]), (2, &entries[..2], &[2]), (3, &entries[2..], &[])]), [3]);
 }
 
+const FAR: Address = Address::Partition { datacenter: THIRD, partition: PARTITION };
+
+/// It has nothing of this partition's stream.
+fn nothing() -> Message {
+    Message::TailFetched { after: Position(0), received: Position(0), entries: Vec::new() }
+}
+
+/// A partition with two others, on this boot of its machine.
+fn of_three(files: Files, boot: u32) -> World {
+    let mut config = config(AppendFsync::EverySecond);
+    (config.boot, config.boot_id, config.tuning.checkpoint_bytes) = (boot, [boot as u8; 16], u64::MAX);
+    config.topology.datacenters.push(config.topology.datacenters[1].clone());
+    config.topology.datacenters[2].name = "dc3".into();
+    World { partition: partition(config), now: world().now, files }.started()
+}
+
+fn asks_the_others(world: &World) -> bool {
+    matches!(world.partition.stage, Stage::RecoveringTail(_))
+}
+
+#[test]
+fn nobody_waits_for_the_dead() {
+    let dead = |datacenter| {
+        let (received, time) = (Position(0), LogicalTime::ZERO);
+        Message::DatacenterFailed { datacenter, received, time, ended: None }
+    };
+    let mut world = of_three(of_three(BTreeMap::new(), 1).files, 2);
+    world.message(ELSEWHERE, dead(DatacenterId(16)));
+    world.message(ELSEWHERE, nothing());
+    assert!(asks_the_others(&world), "one that there is not is dead, and no other");
+    world.message(ELSEWHERE, dead(THIRD));
+    assert!(!asks_the_others(&world));
+
+    // It was declared dead before the power failed.
+    let mut world = of_three(BTreeMap::new(), 1);
+    world.message(ELSEWHERE, dead(THIRD));
+    let mut world = of_three(world.files, 2);
+    assert!(asks_the_others(&world));
+    world.message(ELSEWHERE, nothing());
+    assert!(!asks_the_others(&world));
+}
+
+/// What it was sent of a life that ended is not in its answer, and so may be declared lost.
+#[test]
+fn what_waits_of_a_life_that_ended_is_not_taken_and_what_others_sent_is() {
+    let mut world = of_three(of_three(BTreeMap::new(), 1).files, 2);
+    for (from, datacenter) in [(ELSEWHERE, OTHER), (FAR, THIRD)] {
+        let entry = Entry { stamp: stamp(&world, datacenter), ..putting(&world, Position(1)) };
+        let (incarnation, first) = (Incarnation(1), entry.position);
+        let entries = vec![layout::encode_entry(&entry)];
+        world.message(from, Message::StreamEntries { incarnation, first, entries });
+    }
+    world.message(ELSEWHERE, Message::TailFetch { after: Position(0) });
+    world.message(ELSEWHERE, nothing());
+    world.message(FAR, nothing());
+    assert!(!asks_the_others(&world));
+    let received = |datacenter| world.partition.others.replication.received(datacenter);
+    assert_eq!([OTHER, THIRD].map(received), [Position(0), Position(1)]);
+}
+
+fn stamp(world: &World, datacenter: DatacenterId) -> Stamp {
+    Stamp { time: LogicalTime::from_ms(world.now.wall_ms), datacenter, partition: PARTITION }
+}
+
+/// An own entry at a position.
+fn putting(world: &World, position: Position) -> Entry {
+    let key = Bytes::from_static(b"b");
+    let effects = vec![RowEffect { key, column: Column::Text, effect: put("1").expect("it is one") }];
+    Entry {
+        position,
+        stamp: stamp(world, DatacenterId(0)),
+        dependencies: Causes::Nothing,
+        change: Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects },
+        previous: Vec::new(),
+    }
+}
+
+/// The directory has none of an incarnation that others have received, and that began by saying where the one before
+/// had ended.
+#[test]
+fn an_incarnation_that_was_lost_is_taken_back_with_what_it_declared() {
+    let files = started(BTreeMap::new(), 1).files;
+    let first_of = |incarnation| Position::before(Incarnation(incarnation)).next();
+    for (declared, after, incarnation, what) in [
+        (first_of(2), 1, Some(3), "it ended where this log ends"),
+        (first_of(3), 1, Some(4), "one lies between"),
+        (first_of(2), 2, None, "an entry is yet to come"),
+        (first_of(2).next(), 1, None, "no incarnation begins there"),
+        (first_of(19), 1, None, "nobody begins so many, and forgets it"),
+    ] {
+        let mut world = started(files.clone(), 2);
+        let change = Change::Lost { after: Position(after) };
+        let declaration = Entry { change, ..putting(&world, declared) };
+        let entries = [putting(&world, Position(1)), declaration, putting(&world, declared.next())];
+        let received = declared.next();
+        let entries = entries.iter().map(layout::encode_entry).collect();
+        world.message(ELSEWHERE, Message::TailFetched { after: Position(0), received, entries });
+        match incarnation {
+            Some(incarnation) => {
+                assert_eq!(taken_back(&world), [3], "{what}");
+                assert_eq!(world.partition.cx.incarnation, Incarnation(incarnation), "{what}");
+            }
+            None => assert!(asks_the_others(&world) && world.partition.cx.position == Position(1), "{what}"),
+        }
+    }
+}
+
+/// Carries out what the disk is asked until it is to append to the log, for which there is no room.
+fn refuse_append(world: &mut World) {
+    let appends = |op: &DiskOp| matches!(op, DiskOp::Append { file: FileName::Segment(_), .. });
+    while !world.partition.cx.disk_ops.front().is_some_and(appends) {
+        world.next_op().expect("the log is to be written");
+    }
+    let Some(DiskOp::Append { file, .. }) = world.partition.cx.disk_ops.pop_front() else { panic!("seen") };
+    let (op, file, reason) = ("append", Some(file), "no room".to_owned());
+    world.partition.on_disk(world.now, DiskDone::Failed { op, file, full: true, reason });
+}
+
+/// As at any other time: what found no room is tried again, a reserve is made when there is some, and is given up for
+/// what finds none.
+#[test]
+fn what_is_taken_back_waits_for_room() {
+    let mut world = started(BTreeMap::new(), 1);
+    let files = world.files.clone();
+    (0..2).for_each(|_| world.run("SET b 1"));
+    let journal = &world.partition.cx.journal;
+    let entries = [1, 2].map(|place| journal.entry_in_memory(Position(place)).expect("just written"));
+    let give = |world: &mut World, place: u64| {
+        let (after, received) = (Position(place - 1), Position(3));
+        let entries = vec![entries[place as usize - 1].clone()];
+        world.hear(ELSEWHERE, Message::TailFetched { after, received, entries });
+    };
+    let appended = |world: &mut World| {
+        let ops: Vec<DiskOp> = std::iter::from_fn(|| world.next_op()).collect();
+        let appends = ops.into_iter().filter_map(|op| match op {
+            DiskOp::Append { file, .. } => Some(file == FileName::Reserve),
+            _ => None,
+        });
+        appends.collect::<Vec<bool>>()
+    };
+    let retry = |world: &mut World| {
+        world.now.monotonic_us += limits::FULL_DISK_RETRY_US;
+        world.partition.on_timer(world.now);
+        appended(world)
+    };
+    let mut world = started(files, 2);
+    give(&mut world, 1);
+    refuse_append(&mut world);
+    assert_eq!(appended(&mut world), [], "there is no reserve");
+    assert!(asks_the_others(&world) && world.partition.cx.is_out_of_room());
+    assert_eq!(retry(&mut world), [false]);
+    assert_eq!(retry(&mut world), [true]);
+    assert!(!world.partition.cx.is_out_of_room());
+    give(&mut world, 2);
+    refuse_append(&mut world);
+    assert_eq!(appended(&mut world), [false], "in the place of the reserve, at once");
+}
+
 #[test]
 fn a_session_is_told_who_has_not_said_what_it_has() {
-    let started = |files: Files, boot: u32| {
-        let mut config = config(AppendFsync::EverySecond);
-        (config.boot, config.boot_id, config.tuning.checkpoint_bytes) = (boot, [boot as u8; 16], u64::MAX);
-        config.topology.datacenters.push(config.topology.datacenters[1].clone());
-        config.topology.datacenters[2].name = "dc3".into();
-        World { partition: partition(config), now: world().now, files }.started()
-    };
-    let mut world = started(started(BTreeMap::new(), 1).files, 2);
+    let mut world = of_three(of_three(BTreeMap::new(), 1).files, 2);
     assert!(answer(&mut world, "GET a").contains("waits for dc2, dc3"));
-    let third = Address::Partition { datacenter: THIRD, partition: PARTITION };
-    let after = Position(0);
-    world.message(third, Message::TailFetched { after, received: after, entries: Vec::new() });
+    world.message(FAR, nothing());
     let words = answer(&mut world, "GET a");
     assert!(words.contains("waits for dc2") && !words.contains("dc3"), "{words}");
 }

@@ -152,6 +152,21 @@ fn of_time(sent: &[Message]) -> (usize, usize) {
     (heartbeats, reports.count())
 }
 
+/// Those that wait for a time are looked at once for all that has risen.
+#[test]
+fn a_time_that_has_risen_is_remembered_until_those_that_wait_are_looked_at() {
+    let mut world = world();
+    let stable_time = &mut world.partition.others.stable_time;
+    stable_time.take_times_risen();
+    let time = LogicalTime::from_ms(START_MS + 9);
+    stable_time.raise_applied(OTHER, time);
+    // What is said again raises nothing, and nobody has looked.
+    stable_time.raise_applied(OTHER, time);
+    stable_time.raise_received(OTHER, LogicalTime::ZERO);
+    assert!(stable_time.have_times_risen());
+    assert!(stable_time.take_times_risen() && !stable_time.have_times_risen());
+}
+
 /// A heartbeat goes to a datacenter to which nothing was sent for an interval.
 #[test]
 fn heartbeats_and_rounds_keep_their_intervals() {
