@@ -410,9 +410,11 @@ def test_a_running_server_is_followed(target, start_redis, tmp_path, diskless):
             before = writer.count
             wait_until(lambda: writer.count > before + 500, 20, "it writes on")
             syncs = client.info("stats")
-            # One that was interrupted continues where it was.
+            # One that was interrupted continues where it was; how far behind the writer it is then is up to the machine.
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == CARRIED, log.read_text()
+            is_behind = process.wait(20) == INTERRUPTED
+            assert is_behind == ("bytes of the source are not applied" in log.read_text()), log.read_text()
+            assert is_behind or process.returncode == CARRIED, log.read_text()
             process = started_import(target, log, "--from", server.url, "--state", tmp_path / "state")
             before = writer.count
             wait_until(lambda: writer.count > before + 500, 20, "it writes on")
