@@ -1,7 +1,7 @@
 //! Values in every layout that Redis and Valkey have written since version 1 of the format.
 
 use crate::error::{Damage, RdbError};
-use crate::reader::Reader;
+use crate::reader::{Budget, Reader};
 use crate::stream;
 use crate::value::{Content, ExpiringField, Value};
 use crate::{layout, module, packed};
@@ -48,10 +48,18 @@ pub(crate) fn read_value(reader: &mut Reader<impl BufRead>, layout: u8) -> Resul
         layout::LIST_ZIPPED => Value::List(whole(reader, packed::zipped)?),
         layout::SET_PACKED => Value::Set(whole(reader, packed::packed)?),
         layout::HASH_ZIPMAP => Value::Hash(whole(reader, packed::zipmap)?),
-        layout::HASH_ZIPPED => Value::Hash(whole(reader, |text| pairs(packed::zipped(text)?))?),
-        layout::HASH_PACKED => Value::Hash(whole(reader, |text| pairs(packed::packed(text)?))?),
-        layout::SORTED_ZIPPED => Value::Sorted(whole(reader, |text| scored(packed::zipped(text)?))?),
-        layout::SORTED_PACKED => Value::Sorted(whole(reader, |text| scored(packed::packed(text)?))?),
+        layout::HASH_ZIPPED => {
+            Value::Hash(whole(reader, |text, budget| pairs(packed::zipped(text, budget)?))?)
+        }
+        layout::HASH_PACKED => {
+            Value::Hash(whole(reader, |text, budget| pairs(packed::packed(text, budget)?))?)
+        }
+        layout::SORTED_ZIPPED => {
+            Value::Sorted(whole(reader, |text, budget| scored(packed::zipped(text, budget)?))?)
+        }
+        layout::SORTED_PACKED => {
+            Value::Sorted(whole(reader, |text, budget| scored(packed::packed(text, budget)?))?)
+        }
         layout::LIST_OF_ZIPPED | layout::LIST_OF_PACKED => list(reader, layout)?,
         unknown => return Err(reader.damaged(Damage::Type(unknown))),
     })
@@ -60,10 +68,10 @@ pub(crate) fn read_value(reader: &mut Reader<impl BufRead>, layout: u8) -> Resul
 /// A value that is one string.
 fn whole<T>(
     reader: &mut Reader<impl BufRead>,
-    unpack: impl FnOnce(&[u8]) -> Result<T, Damage>,
+    unpack: impl FnOnce(&[u8], &mut Budget) -> Result<T, Damage>,
 ) -> Result<T, RdbError> {
     let text = reader.text()?;
-    unpack(&text).map_err(|damage| reader.damaged(damage))
+    unpack(&text, reader.budget()).map_err(|damage| reader.damaged(damage))
 }
 
 /// A list as Redis keeps it: nodes of several elements, or of one large one.

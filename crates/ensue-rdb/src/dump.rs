@@ -7,13 +7,14 @@
 use crate::checksum::checksum;
 use crate::content::Writer;
 use crate::error::RdbError;
-use crate::reader::Reader;
+use crate::reader::{Budget, Reader};
 use crate::stream::Stream;
 use crate::value::{Content, ExpiringField, Value};
 use crate::writer::{self, FileVersion};
 use crate::{content, layout, text};
 use bytes::Bytes;
 use ensue_types::limits;
+use std::collections::BTreeSet;
 
 /// The version of the format that is written, but for what it does not have.
 const VERSION: u16 = 11;
@@ -70,7 +71,8 @@ pub enum Dumped {
 
 /// The value of a dump.
 pub fn read(dump: &[u8]) -> Result<Dumped, DumpError> {
-    let mut reader = Reader::new(opened(dump)?, limits::ENTRY_BYTES_MAX);
+    let mut reader =
+        Reader::new(opened(dump)?, limits::ENTRY_BYTES_MAX, Budget::new(limits::ENTRY_BYTES_MAX));
     let layout = reader.byte()?;
     let value = match content::read(&mut reader, layout, Writer::Redis)? {
         Content::Value(value) => value,
@@ -106,10 +108,10 @@ fn is_in_order(stream: &Stream) -> bool {
         && stream.entries.last().is_none_or(|last| last.id <= stream.last_id)
         && stream.entries.iter().all(|entry| !entry.fields.is_empty());
     let groups = stream.groups.iter().all(|group| {
-        let is_known = |name: &Bytes| group.consumers.iter().any(|consumer| consumer.name == *name);
+        let known: BTreeSet<&Bytes> = group.consumers.iter().map(|consumer| &consumer.name).collect();
         are_distinct(group.consumers.iter().map(|consumer| &consumer.name))
             && group.pending.windows(2).all(|pair| pair[0].id < pair[1].id)
-            && group.pending.iter().all(|pending| is_known(&pending.consumer))
+            && group.pending.iter().all(|pending| known.contains(&pending.consumer))
     });
     entries && groups && are_distinct(stream.groups.iter().map(|group| &group.name))
 }
@@ -145,7 +147,8 @@ pub fn write_libraries<'t>(texts: impl Iterator<Item = &'t Bytes>) -> Bytes {
 
 /// The texts of the libraries in a dump.
 pub fn read_libraries(dump: &[u8]) -> Result<Vec<Bytes>, DumpError> {
-    let mut reader = Reader::new(opened(dump)?, limits::ENTRY_BYTES_MAX);
+    let mut reader =
+        Reader::new(opened(dump)?, limits::ENTRY_BYTES_MAX, Budget::new(limits::ENTRY_BYTES_MAX));
     let mut texts = Vec::new();
     while !reader.is_at_end()? {
         match (reader.byte(), reader.text()) {

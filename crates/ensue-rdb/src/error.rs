@@ -39,6 +39,8 @@ pub enum Damage {
     Compressed,
     #[error("a packed value is not as it tells")]
     Packed,
+    #[error("it has more elements than are read of one value")]
+    Elements,
     #[error("something that must be a number is none")]
     Number,
     #[error("a stream is not as it tells")]

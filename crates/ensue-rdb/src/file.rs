@@ -12,7 +12,7 @@
 
 use crate::content::{self, Writer};
 use crate::error::{Damage, RdbError};
-use crate::reader::Reader;
+use crate::reader::{Budget, Reader};
 use crate::value::Content;
 use crate::{layout, module};
 use bytes::Bytes;
@@ -63,6 +63,8 @@ const VALKEY_VERSIONS: std::ops::RangeInclusive<u32> = 80..=81;
 const CHECKSUM_VERSION: u32 = 5;
 /// Most bytes that the compressed strings of one value may become together.
 const EXPANDED_BYTES_MAX: usize = 1 << 30;
+/// Most bytes that its elements may take.
+const ELEMENTS_BYTES_MAX: usize = 4 << 30;
 
 /// Whether a file that begins like this is an RDB file.
 pub fn is_rdb(beginning: &[u8]) -> bool {
@@ -72,7 +74,7 @@ pub fn is_rdb(beginning: &[u8]) -> bool {
 impl<R: BufRead> RdbReader<R> {
     /// Reads what a file begins with.
     pub fn new(source: R) -> Result<RdbReader<R>, RdbError> {
-        let mut reader = Reader::summing(source, EXPANDED_BYTES_MAX);
+        let mut reader = Reader::summing(source, EXPANDED_BYTES_MAX, Budget::new(ELEMENTS_BYTES_MAX));
         let magic: [u8; 9] = reader.array()?;
         let not_rdb = RdbError::Damaged { offset: 0, damage: Damage::NotRdb };
         let (writer, digits) = if let Some(digits) = magic.strip_prefix(b"REDIS") {
@@ -144,7 +146,7 @@ impl<R: BufRead> RdbReader<R> {
     }
 
     fn entry(&mut self, layout: u8) -> Result<Item, RdbError> {
-        self.reader.set_expanded_max(EXPANDED_BYTES_MAX);
+        self.reader.begin_value(EXPANDED_BYTES_MAX, Budget::new(ELEMENTS_BYTES_MAX));
         if !is_value(layout) {
             return Err(self.reader.damaged(Damage::Type(layout)));
         }

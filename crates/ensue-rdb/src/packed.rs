@@ -1,29 +1,38 @@
 //! The compact layouts of small values: arrays of integers, lists of packed elements, and what went before those.
 //!
 //! Each is one string of a dump or a file. Lengths that they tell of themselves must agree with the bytes that are
-//! there.
+//! there, and their elements with what a value may take.
 
 use crate::Damage;
 use crate::error::RdbError;
-use crate::reader::Reader;
+use crate::reader::{Budget, ELEMENT_BYTES, Reader};
 use bytes::Bytes;
 use ensue_resp::number;
 
 const END: u8 = 0xff;
 
 /// A set of integers: the width of each in bytes, how many, and they themselves in ascending order.
-pub(crate) fn integers(bytes: &[u8]) -> Result<Vec<Bytes>, Damage> {
-    let mut reader = Reader::new(bytes, 0);
+pub(crate) fn integers(bytes: &[u8], budget: &mut Budget) -> Result<Vec<Bytes>, Damage> {
+    let mut reader = Reader::new(bytes, 0, Budget::new(0));
     let (width, count) = (reader.unsigned(4)?, reader.unsigned(4)?);
     if !matches!(width, 2 | 4 | 8) || bytes.len() as u64 != 8 + width * count {
         return Err(Damage::Packed);
     }
-    (0..count).map(|_| Ok(number::i64_bytes(reader.signed(width as usize)?))).collect()
+    let element = |_| {
+        budget.take(ELEMENT_BYTES)?;
+        Ok(number::i64_bytes(reader.signed(width as usize)?))
+    };
+    (0..count).map(element).collect()
 }
 
 /// A list of packed elements, each of which is followed by its own length, for readers from behind.
-pub(crate) fn packed(bytes: &[u8]) -> Result<Vec<Bytes>, Damage> {
-    let mut reader = Reader::new(bytes, 0);
+pub(crate) fn packed(bytes: &[u8], budget: &mut Budget) -> Result<Vec<Bytes>, Damage> {
+    packed_of(bytes, ELEMENT_BYTES, budget)
+}
+
+/// The same, where an element takes at least so many bytes.
+pub(crate) fn packed_of(bytes: &[u8], each: usize, budget: &mut Budget) -> Result<Vec<Bytes>, Damage> {
+    let mut reader = Reader::new(bytes, 0, Budget::new(0));
     let (total, count) = (reader.unsigned(4)?, reader.unsigned(2)?);
     if total != bytes.len() as u64 || bytes.last() != Some(&END) {
         return Err(Damage::Packed);
@@ -34,6 +43,7 @@ pub(crate) fn packed(bytes: &[u8]) -> Result<Vec<Bytes>, Damage> {
         if first == END {
             break;
         }
+        budget.take(each)?;
         let (element, taken) = packed_element(&mut reader, first)?;
         reader.skip(match taken {
             0..=127 => 1,
@@ -71,8 +81,8 @@ fn packed_element(reader: &mut Reader<&[u8]>, first: u8) -> Result<(Bytes, usize
 }
 
 /// The predecessor: each element follows the length of the one before it.
-pub(crate) fn zipped(bytes: &[u8]) -> Result<Vec<Bytes>, Damage> {
-    let mut reader = Reader::new(bytes, 0);
+pub(crate) fn zipped(bytes: &[u8], budget: &mut Budget) -> Result<Vec<Bytes>, Damage> {
+    let mut reader = Reader::new(bytes, 0, Budget::new(0));
     let (total, _tail) = (reader.unsigned(4)?, reader.unsigned(4)?);
     let count = reader.unsigned(2)?;
     if total != bytes.len() as u64 || bytes.last() != Some(&END) {
@@ -87,6 +97,7 @@ pub(crate) fn zipped(bytes: &[u8]) -> Result<Vec<Bytes>, Damage> {
             }
             _ => {}
         }
+        budget.take(ELEMENT_BYTES)?;
         elements.push(zipped_element(&mut reader)?);
     }
     checked(&mut reader, elements, count)
@@ -122,11 +133,12 @@ fn checked(reader: &mut Reader<&[u8]>, elements: Vec<Bytes>, count: u64) -> Resu
 }
 
 /// What went before both for hashes: names and values, each behind its length.
-pub(crate) fn zipmap(bytes: &[u8]) -> Result<Vec<(Bytes, Bytes)>, Damage> {
-    let mut reader = Reader::new(bytes, 0);
+pub(crate) fn zipmap(bytes: &[u8], budget: &mut Budget) -> Result<Vec<(Bytes, Bytes)>, Damage> {
+    let mut reader = Reader::new(bytes, 0, Budget::new(0));
     let count = reader.byte()?;
     let mut pairs = Vec::new();
     while let Some(length) = zipmap_length(&mut reader)? {
+        budget.take(2 * ELEMENT_BYTES)?;
         let name = reader.bytes(length)?;
         let length = zipmap_length(&mut reader)?.ok_or(Damage::Packed)?;
         let unused = reader.byte()?;

@@ -17,7 +17,30 @@ pub(crate) struct Reader<R> {
     sum: Option<u64>,
     /// Bytes that compressed strings may still become.
     expanded_max: usize,
+    budget: Budget,
 }
+
+/// What the elements of a value may still take: one of two bytes takes many times as much as soon as it stands by
+/// itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    bytes: usize,
+}
+
+impl Budget {
+    pub(crate) fn new(bytes: usize) -> Budget {
+        Budget { bytes }
+    }
+
+    /// One more element, which takes at least so many bytes.
+    pub(crate) fn take(&mut self, bytes: usize) -> Result<(), Damage> {
+        self.bytes = self.bytes.checked_sub(bytes).ok_or(Damage::Elements)?;
+        Ok(())
+    }
+}
+
+/// What an element takes at least: less than half of what a write of it counts, since two may be written as one.
+pub(crate) const ELEMENT_BYTES: usize = 40;
 
 /// How long something is, or how a string stands there instead.
 enum Length {
@@ -26,13 +49,13 @@ enum Length {
 }
 
 impl<R: BufRead> Reader<R> {
-    pub(crate) fn new(source: R, expanded_max: usize) -> Reader<R> {
-        Reader { source, offset: 0, sum: None, expanded_max }
+    pub(crate) fn new(source: R, expanded_max: usize, budget: Budget) -> Reader<R> {
+        Reader { source, offset: 0, sum: None, expanded_max, budget }
     }
 
     /// One that makes the checksum of what it reads.
-    pub(crate) fn summing(source: R, expanded_max: usize) -> Reader<R> {
-        Reader { source, offset: 0, sum: Some(0), expanded_max }
+    pub(crate) fn summing(source: R, expanded_max: usize, budget: Budget) -> Reader<R> {
+        Reader { source, offset: 0, sum: Some(0), expanded_max, budget }
     }
 
     pub(crate) fn into_source(self) -> R {
@@ -48,9 +71,18 @@ impl<R: BufRead> Reader<R> {
         self.sum
     }
 
-    /// Bytes that compressed strings may become from here on.
-    pub(crate) fn set_expanded_max(&mut self, bytes: usize) {
-        self.expanded_max = bytes;
+    /// What compressed strings and elements may become from here on.
+    pub(crate) fn begin_value(&mut self, expanded_max: usize, budget: Budget) {
+        (self.expanded_max, self.budget) = (expanded_max, budget);
+    }
+
+    pub(crate) fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
+    }
+
+    fn element(&mut self) -> Result<Bytes, RdbError> {
+        self.budget.take(ELEMENT_BYTES).map_err(|damage| self.damaged(damage))?;
+        self.text()
     }
 
     pub(crate) fn damaged(&self, damage: Damage) -> RdbError {
@@ -196,7 +228,7 @@ impl<R: BufRead> Reader<R> {
         let count = self.length()?;
         let mut texts = Vec::new();
         for _ in 0..count {
-            texts.push(self.text()?);
+            texts.push(self.element()?);
         }
         Ok(texts)
     }
@@ -206,7 +238,7 @@ impl<R: BufRead> Reader<R> {
         let count = self.length()?;
         let mut pairs = Vec::new();
         for _ in 0..count {
-            pairs.push((self.text()?, self.text()?));
+            pairs.push((self.element()?, self.element()?));
         }
         Ok(pairs)
     }

@@ -11,7 +11,7 @@
 //! What is in brackets came with later versions, or is left out where an entry has the fields of its node.
 
 use crate::error::{Damage, RdbError};
-use crate::reader::Reader;
+use crate::reader::{Budget, Reader};
 use crate::{layout, packed};
 use bytes::Bytes;
 use ensue_resp::number;
@@ -83,7 +83,7 @@ pub(crate) fn read(reader: &mut Reader<impl BufRead>, layout: u8) -> Result<Stre
         let list = reader.text()?;
         let master = <[u8; 16]>::try_from(&master[..]).map(id_of_bytes);
         let master = master.map_err(|_| reader.damaged(Damage::Stream))?;
-        read_node(master, &list, &mut entries).map_err(|damage| reader.damaged(damage))?;
+        read_node(master, &list, &mut entries, reader.budget()).map_err(|damage| reader.damaged(damage))?;
     }
     let length = reader.length()?;
     if length != entries.len() as u64 {
@@ -136,8 +136,16 @@ impl Elements {
     }
 }
 
-fn read_node(master: StreamId, list: &[u8], entries: &mut Vec<StreamEntry>) -> Result<(), Damage> {
-    let mut elements = Elements(packed::packed(list)?.into_iter());
+/// What an element of a node takes at least: an entry, which has five or more, counts as one write.
+const NODE_ELEMENT_BYTES: usize = 16;
+
+fn read_node(
+    master: StreamId,
+    list: &[u8],
+    entries: &mut Vec<StreamEntry>,
+    budget: &mut Budget,
+) -> Result<(), Damage> {
+    let mut elements = Elements(packed::packed_of(list, NODE_ELEMENT_BYTES, budget)?.into_iter());
     let (live, deleted) = (elements.integer()?, elements.integer()?);
     let fields = elements.count(1)?;
     let names: Vec<Bytes> = (0..fields).map(|_| elements.text()).collect::<Result<_, _>>()?;

@@ -43,6 +43,8 @@ pub const TURN_US_MAX: u64 = 5_000;
 pub const HOUSEKEEPING_US: u64 = 500_000;
 /// How long a connection that was told why it is closed may take to read it.
 pub const LINGER_US: u64 = 1_000_000;
+/// How long answers may take to leave on a connection that is over, however little its client reads of them.
+pub const CLOSING_US: u64 = 30_000_000;
 /// More refused clients of a core than this are not given time to read why: each holds a file descriptor and has no
 /// seat.
 pub const LINGERING_MAX: usize = 64;
@@ -56,6 +58,8 @@ pub const PEER_OUTPUT_BYTES_MAX: usize = 512 << 20;
 pub const PEER_MESSAGES_BYTES_MAX: usize = 64 << 20;
 /// Connections that have not proved yet which peer they are; each holds a file descriptor.
 pub const STRANGERS_MAX: usize = 64;
+/// So many strangers of one network are a crowd, whose newest makes room for whoever comes.
+pub const CROWD_MIN: usize = 8;
 /// How long one of them may take to prove it: two delays of the longest link, and a turn of a busy core.
 pub const STRANGER_US: u64 = 1_000_000;
 /// One that came longer ago than this and is silent gives way when there are too many. A peer says its hello as soon as

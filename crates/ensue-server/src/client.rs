@@ -9,7 +9,7 @@
 //! is not read further: the lines that follow could be commands. Nothing that a client sends makes this panic.
 
 use crate::bounds::{
-    BUFFER_KEPT_BYTES, BYTES_PER_TURN_BEFORE_AUTH, COMMANDS_AHEAD_MIN, COMMANDS_BEFORE_AUTH_MAX,
+    BUFFER_KEPT_BYTES, BYTES_PER_TURN_BEFORE_AUTH, CLOSING_US, COMMANDS_AHEAD_MIN, COMMANDS_BEFORE_AUTH_MAX,
     OUTPUT_BYTES_BEFORE_AUTH_MAX, READ_BYTES_BEFORE_AUTH, READ_BYTES_PER_TURN, WRITE_BYTES_MIN,
 };
 use crate::config::OutputLimit;
@@ -54,6 +54,10 @@ pub(crate) struct Client {
     has_ended: bool,
     /// It is closed when what was written has left.
     closing: bool,
+    /// At this time it is closed whatever has left.
+    closes_at_us: u64,
+    /// The socket has taken bytes since that was asked last.
+    has_written: bool,
     gate: Gate,
 }
 
@@ -158,6 +162,8 @@ impl Client {
             source: Source::Open,
             has_ended: false,
             closing: false,
+            closes_at_us: u64::MAX,
+            has_written: false,
             gate,
         }
     }
@@ -330,9 +336,10 @@ impl Client {
         if is_full || is_long { Err(OutputFull) } else { Ok(()) }
     }
 
-    /// Nothing more is read, and the connection ends when the answers have left.
-    pub(crate) fn close(&mut self) {
+    /// Nothing more is read, and the connection ends when the answers have left, or when they have had the time to.
+    pub(crate) fn close(&mut self, now_us: u64) {
         self.closing = true;
+        self.closes_at_us = self.closes_at_us.min(now_us.saturating_add(CLOSING_US));
         self.unparsed = false;
         self.wants_turn = false;
         self.in_flight = InFlight::default();
@@ -353,7 +360,10 @@ impl Client {
         while self.written < self.output.len() {
             match self.stream.write(&self.output[self.written..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(length) => self.written += length,
+                Ok(length) => {
+                    self.written += length;
+                    self.has_written = true;
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -431,8 +441,27 @@ impl Client {
         matches!(self.gate, Gate::Open)
     }
 
-    pub(crate) fn is_idle(&self) -> bool {
-        self.in_flight.is_empty() && self.output_waiting() == 0 && !self.stream.has_unsent()
+    fn is_idle(&self) -> bool {
+        self.in_flight.is_empty() && !self.has_output()
+    }
+
+    fn has_output(&self) -> bool {
+        self.output_waiting() > 0 || self.stream.has_unsent()
+    }
+
+    /// Whether nothing happens: no command is answered, and whatever waits to leave is not taken.
+    pub(crate) fn is_still(&self) -> bool {
+        self.in_flight.is_empty() || self.has_output()
+    }
+
+    /// Whether the socket has taken bytes since this was asked last.
+    pub(crate) fn take_progress(&mut self) -> bool {
+        std::mem::take(&mut self.has_written)
+    }
+
+    /// Whether it is over, and its answers have had the time to leave.
+    pub(crate) fn is_overdue(&self, now_us: u64) -> bool {
+        now_us >= self.closes_at_us
     }
 
     /// Whether everything that it has sent, as far as it was a whole command, was answered and has left.

@@ -228,9 +228,9 @@ impl Clients {
     }
 
     /// The node ended the connection.
-    pub(crate) fn disconnect(&mut self, session: SessionId) {
+    pub(crate) fn disconnect(&mut self, now_us: u64, session: SessionId) {
         if let Some(client) = self.clients.get_mut(&session) {
-            client.close();
+            client.close(now_us);
             self.dirty.push(session);
         }
     }
@@ -275,7 +275,11 @@ impl Clients {
                 }
                 continue;
             }
-            match client.flush() {
+            let fate = client.flush();
+            if client.take_progress() {
+                client.last_active_us = now_us;
+            }
+            match fate {
                 Ok(Fate::Stays) if self.draining && client.has_all_answers() => {
                     self.remove(session, registry, inputs);
                 }
@@ -303,17 +307,17 @@ impl Clients {
         !self.queued.is_empty() || !self.dirty.is_empty()
     }
 
-    /// Disconnects idle clients and closes the sockets of refused ones.
+    /// Disconnects idle clients, and those that are over and do not read, and closes the sockets of refused ones.
     pub(crate) fn clean_up(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
         while self.lingering.front().is_some_and(|lingering| lingering.until_us <= now_us) {
             self.lingering.pop_front();
         }
         self.end_unknown(now_us, registry, inputs);
-        if self.timeout_us == 0 {
-            return;
-        }
         let is_late = |client: &Client| {
-            client.is_idle() && now_us.saturating_sub(client.last_active_us) > self.timeout_us
+            let is_idle = self.timeout_us > 0
+                && client.is_still()
+                && now_us.saturating_sub(client.last_active_us) > self.timeout_us;
+            is_idle || client.is_overdue(now_us)
         };
         let late: Vec<SessionId> =
             self.clients.iter().filter(|(_, client)| is_late(client)).map(|(&session, _)| session).collect();

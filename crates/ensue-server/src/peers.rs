@@ -329,7 +329,7 @@ impl Peers {
         if strangers.len() < STRANGERS_MAX {
             return true;
         }
-        match door::who_gives_way(&strangers) {
+        match door::who_gives_way(&strangers).or_else(|| door::newest_of_a_crowd(&strangers)) {
             Some(id) => self.end(now_us, id, &LinkError::GaveWay, registry, inputs),
             None => {
                 self.backlog = false;

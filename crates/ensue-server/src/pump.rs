@@ -326,7 +326,9 @@ impl Pump {
             Output::Disconnect { session } if self.state.visitors.has(session) => {
                 self.state.visitors.end(session, &mut self.state.inputs);
             }
-            Output::Disconnect { session } => self.clients.disconnect(session),
+            Output::Disconnect { session } => {
+                self.clients.disconnect(self.clock.monotonic_us(), session);
+            }
             Output::Send { datacenter, core, envelope } => match self.index_of(datacenter, core) {
                 Some(index) if index == self.index => self.state.inputs.push_back(Input::Message(envelope)),
                 Some(index) => self.state.outgoing[index].push(Mail::Envelope(envelope)),

@@ -17,6 +17,11 @@ use thiserror::Error;
 pub enum UsersError {
     #[error("`aclfile` and `user` lines are both there: users are said in one place")]
     TwoPlaces,
+    #[error(
+        "`requirepass` and the rules of the user `default` say different passwords: `default` is said in one place, in \
+         {place} or by `requirepass`"
+    )]
+    TwoPasswords { place: String },
     #[error("cannot read the file of users {}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
     #[error("{0}")]
@@ -32,7 +37,11 @@ pub(crate) fn read(config: &Config) -> Result<Users, UsersError> {
     users.open_channels(opens_channels);
     match (&config.aclfile, &config.users[..]) {
         (Some(_), [_, ..]) => return Err(UsersError::TwoPlaces),
-        (Some(path), []) => return load(path, opens_channels),
+        (Some(path), []) => {
+            let users = load(path, opens_channels)?;
+            check_password(config, &users, || path.display().to_string())?;
+            return Ok(users);
+        }
         (None, lines) => {
             let directives: Vec<(usize, &str)> =
                 lines.iter().enumerate().map(|(index, line)| (index + 1, line.as_str())).collect();
@@ -40,7 +49,9 @@ pub(crate) fn read(config: &Config) -> Result<Users, UsersError> {
         }
     }
     let says_default = config.users.iter().any(|line| line.split(' ').next() == Some("default"));
-    if let Some(password) = config.requirepass.as_ref().filter(|_| !says_default) {
+    if says_default {
+        check_password(config, &users, || "its `user` line".into())?;
+    } else if let Some(password) = &config.requirepass {
         // Whoever reads the configuration knows the password itself: a slow hash of it would protect nothing.
         let rule = format!("#{}", Verifier::sha256(password.as_bytes()));
         users
@@ -48,6 +59,18 @@ pub(crate) fn read(config: &Config) -> Result<Users, UsersError> {
             .expect("the rules are right");
     }
     Ok(users)
+}
+
+/// Refuses a password that nobody would be asked for, or that would not let anybody in: who reads `requirepass` goes
+/// by it.
+fn check_password(config: &Config, users: &Users, place: impl Fn() -> String) -> Result<(), UsersError> {
+    let default = users.default_user();
+    match &config.requirepass {
+        Some(password) if default.is_nopass() || !default.accepts(password.as_bytes()) => {
+            Err(UsersError::TwoPasswords { place: place() })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The users of a file, of whom those that do not say which channels they may use may use all, or none.
@@ -61,14 +84,22 @@ pub(crate) fn load(path: &Path, opens_channels: bool) -> Result<Users, UsersErro
 
 /// Replaces the file of users, whole or not at all. Only its owner can read it.
 pub(crate) fn save(path: &Path, text: &[u8]) -> io::Result<()> {
-    let beside = path.with_extension("new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(BESIDE);
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
     file.write_all(text)?;
     file.sync_all()?;
     fs::rename(&beside, path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::File::open(folder)?.sync_all()
 }
+
+/// What stands behind the name of the file until the new one is complete.
+const BESIDE: &str = ".ensue-new";
 
 /// Salts, or an error if there is no source of them.
 fn salts() -> Result<impl FnMut() -> Salt, UsersError> {

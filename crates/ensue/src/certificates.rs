@@ -47,6 +47,14 @@ pub(crate) fn run(args: &CertificatesArgs) -> anyhow::Result<ExitCode> {
     for client in &args.clients {
         ensure!(is_file_name(client), "--client {client}: letters, digits, '-', '_' and '.'");
     }
+    for name in args.hosts.iter().chain(&args.clients) {
+        ensure!(
+            !is_of_a_peer(name, &args.cluster),
+            "{name} would say that its owner may speak for a datacenter of the cluster {}: give it another name, or \
+             the cluster one that no host ends with",
+            args.cluster
+        );
+    }
     let authority = Authority::open(&args.out, &args.cluster)?;
     println!("{}  for `tls-ca-cert-file` of all nodes and clients", authority.certificate().display());
     println!("{}  for `tls-crl-file` of all nodes", authority.revoke(&args.revoke)?.display());
@@ -67,6 +75,12 @@ pub(crate) fn run(args: &CertificatesArgs) -> anyhow::Result<ExitCode> {
         println!("{}  and {} for the client {client}", certificate.display(), key.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether peers take it for the name of a datacenter, or of a node of one: of any, as one may be added later.
+fn is_of_a_peer(name: &str, cluster: &str) -> bool {
+    let whole = name.strip_suffix(cluster).and_then(|rest| rest.strip_suffix('.'));
+    whole.is_some_and(|datacenter| !datacenter.is_empty())
 }
 
 /// The name of a node's files.

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<ExitCode> {
     let file = writer.finish().and_then(|out| out.into_inner().map_err(std::io::IntoInnerError::into_error));
     file.and_then(|file| file.sync_all()).with_context(shown_path)?;
     fs::rename(&part, &args.rdb).with_context(shown_path)?;
-    print!("{}", report.text(Paint::for_stdout()));
+    print!("{}", report.text(Paint::for_stdout(), None));
     println!("{} was read key by key: it is not a snapshot of one moment", shown_path());
     Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
 }

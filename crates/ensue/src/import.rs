@@ -2,8 +2,10 @@
 
 mod applier;
 mod databases;
+mod deadlines;
 mod live;
 mod loader;
+mod order;
 pub(crate) mod pieces;
 mod progress;
 mod receiver;
@@ -37,7 +39,7 @@ use target::Target;
 /// and what was not. docs/migrating.md has the procedure.
 ///
 /// Exit status: 0 if everything was carried over, 1 if it failed, 2 if something was not carried over, 3 if it was
-/// interrupted before its end.
+/// interrupted before its end, or before it had applied what the source had written until then.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).args(["rdb", "aof", "from"])))]
 pub(crate) struct ImportArgs {
@@ -75,18 +77,29 @@ pub(crate) struct ImportArgs {
 
 impl ImportArgs {
     fn databases(&self) -> Databases {
-        self.db_map.clone().unwrap_or_default()
+        let only = self.from.as_ref().and_then(|source| source.database);
+        self.db_map.clone().unwrap_or_default().only(only)
     }
 
-    /// What is imported, and to where.
+    /// What is imported, and to where: whatever makes it another import.
     fn subject(&self) -> String {
         let path = |path: &PathBuf| path.display().to_string();
         let what = match (&self.rdb, &self.aof, &self.from) {
             (Some(file), _, _) | (_, Some(file), _) => path(file),
-            (_, _, Some(source)) => format!("redis://{}:{}", source.host, source.port),
+            (_, _, Some(source)) => {
+                let database = source.database.map(|database| format!("/{database}")).unwrap_or_default();
+                format!("redis://{}:{}{database}", source.host, source.port)
+            }
             (None, None, None) => String::new(),
         };
-        format!("{what} to {}:{}", self.to.host, self.to.port)
+        let mut subject = format!("{what} to {}:{}", self.to.host, self.to.port);
+        if let Some(map) = &self.db_map {
+            subject += &format!(" --db-map {map}");
+        }
+        if self.replace {
+            subject += " --replace";
+        }
+        subject
     }
 }
 
@@ -142,23 +155,47 @@ impl Stop {
 const INCOMPLETE: u8 = 2;
 const INTERRUPTED: u8 = 3;
 
+/// How far an import has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum End {
+    Whole,
+    Interrupted,
+    /// It was interrupted while it followed its source, of which this is missing.
+    Behind(String),
+}
+
+impl End {
+    fn rest(&self) -> Option<&str> {
+        match self {
+            End::Whole => None,
+            End::Interrupted => Some("it is not at its end"),
+            End::Behind(rest) => Some(rest),
+        }
+    }
+}
+
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
+    args.databases().check().map_err(anyhow::Error::msg)?;
     let stop = Stop::on_signals()?;
     let mut target = Target::open(&args.login.with(args.to.options())?)?;
     target.wait_for_it(&stop);
     let mut state = State::load(args.state.as_deref(), args.subject())?;
-    let result = match (&args.rdb, &args.aof, &args.from) {
-        (Some(file), _, _) => snapshot::run(args, file, &mut target, &mut state, &stop),
-        (_, Some(path), _) => snapshot::run_append_only(args, path, &mut target, &mut state, &stop),
-        (_, _, Some(source)) => live::run(args, source, &mut target, &mut state, &stop),
-        (None, None, None) => Ok(()),
+    let until_stop = |result: anyhow::Result<()>| {
+        result.map(|()| if stop.is_asked() { End::Interrupted } else { End::Whole })
     };
-    print!("{}", state.report.text(Paint::for_stdout()));
-    result?;
+    let result = match (&args.rdb, &args.aof, &args.from) {
+        (Some(file), _, _) => until_stop(snapshot::run(args, file, &mut target, &mut state, &stop)),
+        (_, Some(path), _) => {
+            until_stop(snapshot::run_append_only(args, path, &mut target, &mut state, &stop))
+        }
+        (_, _, Some(source)) => live::run(args, source, &mut target, &mut state, &stop),
+        (None, None, None) => Ok(End::Whole),
+    };
+    let rest = result.as_ref().map_or(Some("it failed before its end"), End::rest);
+    print!("{}", state.report.text(Paint::for_stdout(), rest));
+    let end = result?;
     state.save()?;
-    // Following has no end of its own: an interruption is how it ends, once the snapshot is there.
-    let is_over = args.from.is_some() && state.file > 0;
-    if stop.is_asked() && !is_over {
+    if end != End::Whole {
         match &args.state {
             Some(path) => println!("interrupted; the same command continues with {}", path.display()),
             None => println!("interrupted; without --state it cannot be continued"),
@@ -167,3 +204,6 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
     }
     Ok(if state.report.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
 }
+
+#[cfg(test)]
+mod tests;

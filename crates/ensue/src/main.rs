@@ -71,8 +71,32 @@ enum Command {
     Man(man::ManArgs),
 }
 
+impl Command {
+    /// Whether its files have what clients have stored, or what lets somebody read it.
+    fn writes_data(&self) -> bool {
+        match self {
+            Command::Server(_) | Command::Dev(_) | Command::DevChild(_) | Command::Demo(_) => true,
+            Command::Fsck(_) | Command::Recover(_) | Command::Secret(_) => true,
+            other => matches!(
+                other,
+                Command::Import(_) | Command::Export(_) | Command::Backup(_) | Command::Restore(_)
+            ),
+        }
+    }
+}
+
+/// Whatever this process creates from here on is for its user alone, whatever the shell allows others.
+fn keep_files_private() {
+    use rustix::fs::Mode;
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+}
+
 fn main() -> ExitCode {
-    let result = match Ensue::parse().command {
+    let command = Ensue::parse().command;
+    if command.writes_data() {
+        keep_files_private();
+    }
+    let result = match command {
         Command::Server(args) => server::run(&args),
         Command::Dev(args) => dev::run(&args),
         Command::DevChild(args) => dev::run_child(&args),

@@ -145,3 +145,41 @@ fn what_is_no_dump_is_refused() {
         assert_eq!(read(&sealed(body)), Err(DumpError::Value), "{body:x?}");
     }
 }
+
+/// A list of one packed node with so many elements of two bytes each.
+fn packed_list(elements: usize) -> Bytes {
+    let mut node = (6 + 2 * elements as u32 + 1).to_le_bytes().to_vec();
+    node.extend_from_slice(&u16::MAX.to_le_bytes());
+    node.extend_from_slice(&[1, 1].repeat(elements));
+    node.push(0xff);
+    let mut body = vec![layout::LIST_OF_PACKED, 1, 2, 0x80];
+    body.extend_from_slice(&(node.len() as u32).to_be_bytes());
+    body.extend_from_slice(&node);
+    sealed(&body)
+}
+
+#[test]
+fn elements_are_bounded_by_what_they_take_and_not_by_how_short_they_are() {
+    let most = limits::ENTRY_BYTES_MAX / crate::reader::ELEMENT_BYTES;
+    match read(&packed_list(70_000)) {
+        Ok(Value::List(values)) => assert_eq!(values.len(), 70_000),
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(read(&packed_list(most + 1)), Err(DumpError::Value)));
+    let empty = |count: u32| {
+        let mut body = vec![layout::SET, 0x80];
+        body.extend_from_slice(&count.to_be_bytes());
+        body.resize(body.len() + count as usize, 0);
+        sealed(&body)
+    };
+    assert_eq!(read(&empty(1)), Ok(Value::Set(vec![b("")])));
+    assert!(matches!(read(&empty(most as u32 + 1)), Err(DumpError::Value)));
+    let integers = |count: u32| {
+        let mut set = [2_u32.to_le_bytes(), count.to_le_bytes()].concat();
+        set.resize(8 + 2 * count as usize, 0);
+        let mut budget = crate::reader::Budget::new(limits::ENTRY_BYTES_MAX);
+        crate::packed::integers(&set, &mut budget).map(|values| values.len())
+    };
+    assert_eq!(integers(9), Ok(9));
+    assert_eq!(integers(most as u32 + 1), Err(crate::Damage::Elements));
+}

@@ -75,7 +75,7 @@ fn garbage_ends_the_connection_with_a_reason() {
     assert_eq!((commands.len(), error), (1, Some(ParseError::ExpectedBulk { got: b'!' })));
     assert_eq!(pair.client.read(&mut pair.scratch, SHARE, &mut Vec::new()).unwrap(), Taken::Commands);
     pair.client.reply(b"+PONG\r\n-ERR\r\n".to_vec(), 1, false).unwrap();
-    pair.client.close();
+    pair.client.close(0);
     assert_eq!(pair.client.flush().unwrap(), Fate::Lingers);
     assert!(!pair.client.has_work());
 }

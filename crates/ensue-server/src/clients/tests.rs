@@ -1,6 +1,7 @@
 //! Tests of all connections of a core: who is disconnected, and how a turn is dealt.
 
 use super::*;
+use crate::bounds::CLOSING_US;
 use crate::transport::Transport;
 use mio::Poll;
 use std::collections::BTreeMap;
@@ -110,4 +111,53 @@ fn a_turn_is_dealt_to_all_who_have_commands() {
             return;
         }
     }
+}
+
+/// A client with more answers than its socket takes, none of which it reads.
+fn unread(hall: &mut Hall, now_us: u64) -> (SessionId, std::net::TcpStream) {
+    let far = hall.connect(now_us);
+    let session = hall.clients.clients.keys().copied().max().unwrap();
+    hall.turn(now_us);
+    let bytes = vec![b'x'; 32 << 20];
+    hall.clients.reply(session, bytes, 0, false, hall.poll.registry(), &mut hall.inputs);
+    hall.turn(now_us);
+    (session, far)
+}
+
+#[test]
+fn who_is_ended_and_does_not_read_keeps_no_seat() {
+    let mut hall = Hall::new(false);
+    let (session, _far) = unread(&mut hall, 0);
+    hall.clients.disconnect(5, session);
+    hall.turn(5);
+    // A second end gives no more time.
+    hall.clients.disconnect(6, session);
+    hall.clients.clean_up(5 + CLOSING_US - 1, hall.poll.registry(), &mut hall.inputs);
+    assert_eq!(hall.clients.clients.len(), 1, "its answers may still leave");
+    hall.inputs.clear();
+    hall.clients.clean_up(5 + CLOSING_US, hall.poll.registry(), &mut hall.inputs);
+    assert_eq!(hall.clients.clients.len(), 0);
+    assert!(
+        matches!(hall.inputs.make_contiguous(), [Input::ClientGone { session: gone }] if *gone == session)
+    );
+}
+
+#[test]
+fn who_does_not_read_is_idle_and_who_reads_is_not() {
+    let mut hall = Hall::new(false);
+    hall.clients.timeout_us = 1_000;
+    let (_, _still) = unread(&mut hall, 0);
+    let (reading, mut far) = unread(&mut hall, 0);
+    far.set_nonblocking(true).unwrap();
+    let mut taken = vec![0; 1 << 20];
+    while hall.clients.clients[&reading].last_active_us == 0 {
+        while far.read(&mut taken).is_ok() {}
+        hall.clients.dirty.push(reading);
+        hall.turn(900);
+    }
+    hall.clients.clean_up(1_001, hall.poll.registry(), &mut hall.inputs);
+    let left: Vec<SessionId> = hall.clients.clients.keys().copied().collect();
+    assert_eq!(left, [reading]);
+    hall.clients.clean_up(1_901, hall.poll.registry(), &mut hall.inputs);
+    assert!(hall.clients.clients.is_empty());
 }

@@ -54,9 +54,10 @@ pub(crate) fn rewrite(
     if text.len() as u64 > CONFIG_BYTES_MAX {
         return Err(ConfigError::TooLong { path: path.into() }.into());
     }
-    let line = |user: &[u8]| String::from_utf8_lossy(user).into_owned();
-    let users: Option<Vec<String>> =
+    let line = |user: &[u8]| String::from_utf8(user.to_vec()).map_err(|_| RewriteError::OtherUsers);
+    let lines: Option<Result<Vec<String>, RewriteError>> =
         users.map(|users| users.iter().map(|user| line(user.as_ref())).collect());
+    let users = lines.transpose()?;
     let text = rewritten(&text, settings, users.as_deref());
     // Links are followed, so that the file itself is replaced and not the link to it.
     let path = &fs::canonicalize(path).map_err(failed)?;
@@ -80,6 +81,8 @@ pub(crate) fn rewrite(
 fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(mode & 0o777).open(path)?;
+    // Who could read the file still can, whatever new files of this process allow.
+    file.set_permissions(fs::Permissions::from_mode(mode & 0o777))?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }

@@ -87,7 +87,12 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
     restore.progress.clear();
     let report = restore.report;
     reader.stop();
-    print!("{}", report.text(Paint::for_stdout()));
+    let rest = match whole {
+        Ok(true) => None,
+        Ok(false) => Some("it is not at its end"),
+        Err(_) => Some("it failed before its end"),
+    };
+    print!("{}", report.text(Paint::for_stdout(), rest));
     if !whole? {
         println!("interrupted; the same command with --replace begins again");
         return Ok(ExitCode::from(INTERRUPTED));
@@ -385,7 +390,7 @@ impl Restore<'_> {
         }
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as u64;
         let commands = pieces::commands(key, content, deadline_ms, now_ms);
-        let replies = self.target.run(keyspace, &commands)?;
+        let replies = self.target.run_value(keyspace, key, &commands)?;
         match replies.into_iter().find(Reply::is_error) {
             None => self.report.count_key(kind),
             Some(answer) => {

@@ -1,13 +1,17 @@
 //! Applies commands of an append-only file, or of the stream of a replica, to the target.
 //!
-//! What the source wrote were effects already: scripts are their commands, expiry is a `DEL`, a random pop names what
-//! it took. A transaction is applied as one where the target takes it, and command by command otherwise. `FLUSHALL`
-//! empties the keyspaces that this import writes to, and no other.
+//! What the source wrote were effects already: expiry is a `DEL`, a random pop names what it took, and since Redis 5
+//! scripts are their commands. A script of an earlier one is executed here, which is reported. A transaction is applied
+//! as one where the target takes it, and command by command otherwise. `FLUSHALL` empties the keyspaces that this
+//! import writes to, and no other. Where the target refused commands for a while and took later ones, their order is
+//! mended ([`super::order`]), and the report names the keys for which it cannot be.
 
 use super::databases::{Databases, Unmapped};
-use super::report::shown_command;
+use super::deadlines;
+use super::order;
+use super::report::{shown, shown_command};
 use super::state::State;
-use super::target::{Target, Words, words};
+use super::target::{Taken, Target, Words, words};
 use anyhow::Context;
 use bytes::BytesMut;
 use ensue_client::Reply;
@@ -30,12 +34,26 @@ pub(crate) struct Applier {
     window: Vec<(u8, Words)>,
     window_bytes: usize,
     transaction: Option<Vec<Words>>,
+    /// When the commands that come now were received, where deadlines count from then.
+    received_ms: Option<u64>,
 }
 
 impl Applier {
     /// Commands are for this database until another one is selected.
     pub(crate) fn new(databases: Databases, database: u64) -> Applier {
-        Applier { databases, database, window: Vec::new(), window_bytes: 0, transaction: None }
+        Applier {
+            databases,
+            database,
+            window: Vec::new(),
+            window_bytes: 0,
+            transaction: None,
+            received_ms: None,
+        }
+    }
+
+    /// From now on commands come that were received at this time.
+    pub(crate) fn received_at(&mut self, unix_ms: u64) {
+        self.received_ms = Some(unix_ms);
     }
 
     pub(crate) fn database(&self) -> u64 {
@@ -78,7 +96,17 @@ impl Applier {
                 state.report.count("commands applied", 1);
             }
             other if PASSED_OVER.contains(&other) => {}
-            _ => self.push(command, target, state)?,
+            _ => {
+                if [&b"EVAL"[..], b"EVALSHA"].contains(&&name[..]) {
+                    let what = "scripts, executed with the time and the random numbers of the target";
+                    state.report.lose(what, shown_command(&command));
+                }
+                let command = match self.received_ms {
+                    Some(received_ms) => deadlines::absolute(command, received_ms),
+                    None => command,
+                };
+                self.push(command, target, state)?;
+            }
         }
         Ok(())
     }
@@ -132,8 +160,9 @@ impl Applier {
             return Ok(());
         }
         let Some(keyspace) = self.keyspace(state, &command) else { return Ok(()) };
-        // If it is refused as one, its keys are set one by one: before what follows, and after what went before.
-        let is_alone = may_be_split(&command);
+        // If it is refused as one, its keys are set one by one: before what follows, and after what went before. What
+        // empties a keyspace is of all keys, and has its place among the commands of each.
+        let is_alone = may_be_split(&command) || empties(&command);
         if is_alone {
             self.flush(target, state)?;
         }
@@ -149,7 +178,9 @@ impl Applier {
     pub(crate) fn flush(&mut self, target: &mut Target, state: &mut State) -> anyhow::Result<()> {
         self.window_bytes = 0;
         let commands = std::mem::take(&mut self.window);
-        let replies = target.run_each(&commands)?;
+        let taken = target.run_each(&commands)?;
+        let replies =
+            if taken.is_in_order() { taken.replies } else { mend(&commands, taken, target, state)? };
         for ((keyspace, command), reply) in commands.iter().zip(&replies) {
             judge(command, reply, *keyspace, target, state)?;
         }
@@ -211,6 +242,39 @@ fn may_be_split(command: &Words) -> bool {
     command[0].eq_ignore_ascii_case(b"mset") && command.len() > 3
 }
 
+fn empties(command: &Words) -> bool {
+    [&b"FLUSHDB"[..], b"SWAPDB"].iter().any(|name| command[0].eq_ignore_ascii_case(name))
+}
+
+/// Executes once more what was taken before earlier commands of its keys, and returns the answers that count.
+fn mend(
+    commands: &[(u8, Words)],
+    taken: Taken,
+    target: &mut Target,
+    state: &mut State,
+) -> anyhow::Result<Vec<Reply>> {
+    let mut replies = taken.replies;
+    let repair = order::repair(commands, &taken.places);
+    for index in repair.replaced {
+        replies[index] = Reply::Nil;
+    }
+    let count = repair.again.len() as u64;
+    for (index, keyspace, command) in repair.again {
+        replies[index] = target.run_singly(keyspace, &[command])?.pop().unwrap_or(Reply::Nil);
+    }
+    if count > 0 {
+        state
+            .report
+            .count("commands were applied again, behind earlier ones that the target had refused", count);
+    }
+    for key in repair.disordered {
+        state
+            .report
+            .lose("keys whose commands were applied in another order than at the source", shown(&key));
+    }
+    Ok(replies)
+}
+
 /// Counts a command by its answer. An `MSET` that was refused is tried key by key.
 fn judge(
     command: &Words,
@@ -229,7 +293,8 @@ fn judge(
             .chunks_exact(2)
             .map(|pair| words!["SET", pair[0].clone(), pair[1].clone()])
             .collect();
-        let replies = target.run(keyspace, &single)?;
+        // One after the other: a key may be there twice.
+        let replies = target.run_singly(keyspace, &single)?;
         if !replies.iter().any(Reply::is_error) {
             state.report.count("commands applied", 1);
             return Ok(());

@@ -1,6 +1,7 @@
 //! Which keyspace of the target each database of the source goes to.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::str::FromStr;
 
 /// A database is left as it is numbered, unless something else is said of it.
@@ -29,6 +30,21 @@ impl Databases {
         self
     }
 
+    /// Refuses two databases in one keyspace: their keys would be mixed, and what empties one of them empties both.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let mut sources = BTreeMap::new();
+        for database in (0..KEYSPACES).chain(self.named.keys().copied().filter(|named| *named >= KEYSPACES)) {
+            let Ok(keyspace) = self.keyspace(database) else { continue };
+            if let Some(other) = sources.insert(keyspace, database) {
+                return Err(format!(
+                    "databases {other} and {database} would both go to keyspace {keyspace}: leave one out, as by \
+                     --db-map {database}:-, or name another keyspace for it"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn keyspace(&self, database: u64) -> Result<u8, Unmapped> {
         if self.only.is_some_and(|only| only != database) {
             return Err(Unmapped::LeftOut);
@@ -39,6 +55,20 @@ impl Databases {
             None if database < KEYSPACES => Ok(database as u8),
             None => Err(Unmapped::TooHigh),
         }
+    }
+}
+
+/// As it is typed.
+impl fmt::Display for Databases {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (source, target)) in self.named.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            match target {
+                Some(target) => write!(out, "{comma}{source}:{target}")?,
+                None => write!(out, "{comma}{source}:-")?,
+            }
+        }
+        Ok(())
     }
 }
 

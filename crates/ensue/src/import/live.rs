@@ -7,7 +7,7 @@ use super::source::Source;
 use super::spool::{self, Spool};
 use super::state::{Replica, State};
 use super::target::Target;
-use super::{ImportArgs, Stop, snapshot};
+use super::{End, ImportArgs, Stop, snapshot};
 use anyhow::{Context, bail};
 use bytes::BytesMut;
 use ensue_client::{Connection, Options, Reply};
@@ -26,20 +26,25 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Answers to that which are kept to tell the lag in seconds.
 const SAMPLES_MAX: usize = 4_096;
 
-/// Follows until it is interrupted or is where it should stop. Whether it stopped by itself.
+/// How long an interrupted import applies on what the source had written by then.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Follows until it is interrupted or is where it should stop.
 pub(crate) fn run(
     args: &ImportArgs,
     source: &Source,
     target: &mut Target,
     state: &mut State,
     stop: &Stop,
-) -> anyhow::Result<()> {
-    let folder = folder(args.state.as_deref());
+) -> anyhow::Result<End> {
     let Replica { id, base, has_snapshot, applied } = state.replica.clone();
     // Of what was received only the part that was used is known to the state: the rest is found in the folder.
     let begun =
         spool::Progress { id, base, has_snapshot, received: applied, applied, ..spool::Progress::default() };
-    let spool = Arc::new(Spool::open(&folder, begun)?);
+    let spool = Arc::new(match args.state.as_deref() {
+        Some(path) => Spool::open(&folder(path), begun)?,
+        None => Spool::temporary(begun)?,
+    });
     let receiver = {
         let (source, spool) = (source.clone(), Arc::clone(&spool));
         thread::spawn(move || super::receiver::receive(&source, &spool))
@@ -55,17 +60,11 @@ pub(crate) fn run(
     result
 }
 
-/// Beside the state, so that an interrupted import finds it again; for one without a state in a folder for what is
-/// temporary.
-fn folder(state: Option<&Path>) -> PathBuf {
-    match state {
-        Some(path) => {
-            let mut folder = path.as_os_str().to_owned();
-            folder.push(".spool");
-            folder.into()
-        }
-        None => std::env::temp_dir().join(format!("ensue-import-{}", std::process::id())),
-    }
+/// Beside the state, so that an interrupted import finds it again.
+fn folder(state: &Path) -> PathBuf {
+    let mut folder = state.as_os_str().to_owned();
+    folder.push(".spool");
+    folder.into()
 }
 
 fn follow(
@@ -75,10 +74,10 @@ fn follow(
     state: &mut State,
     stop: &Stop,
     spool: &Spool,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<End> {
     let mut progress = Progress::new();
     if !await_snapshot(spool, stop, &mut progress)? {
-        return Ok(());
+        return Ok(End::Interrupted);
     }
     let begun = spool.progress();
     if !state.replica.has_snapshot {
@@ -86,9 +85,9 @@ fn follow(
         state.save()?;
     }
     if state.file == 0 {
-        load_snapshot(args, source, target, state, stop, spool, &mut progress)?;
+        load_snapshot(args, target, state, stop, spool, &mut progress)?;
         if stop.is_asked() {
-            return Ok(());
+            return Ok(End::Interrupted);
         }
         progress.clear();
         println!("the snapshot is imported: {} keys; now following the source", state.report.keys());
@@ -115,14 +114,13 @@ fn await_snapshot(spool: &Spool, stop: &Stop, shown: &mut Progress) -> anyhow::R
 
 fn load_snapshot(
     args: &ImportArgs,
-    source: &Source,
     target: &mut Target,
     state: &mut State,
     stop: &Stop,
     spool: &Spool,
     progress: &mut Progress,
 ) -> anyhow::Result<()> {
-    let databases = args.databases().only(source.database);
+    let databases = args.databases();
     let existing = if args.replace { Existing::Replace } else { Existing::Refuse };
     let mut loader = Loader::new(target, &databases, state, existing);
     snapshot::load(&spool.snapshot(), &mut loader, stop, progress)?;
@@ -157,7 +155,7 @@ impl<'a> Follower<'a> {
     fn new(args: &'a ImportArgs, source: &Source, state: &State) -> Follower<'a> {
         Follower {
             args,
-            applier: Applier::new(args.databases().only(source.database), state.database),
+            applier: Applier::new(args.databases(), state.database),
             parser: Parser::new(ParseLimits::default()),
             buffer: BytesMut::new(),
             read: state.replica.applied,
@@ -175,7 +173,8 @@ impl<'a> Follower<'a> {
         stop: &Stop,
         spool: &Spool,
         progress: &mut Progress,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<End> {
+        let mut stopping: Option<Stopping> = None;
         loop {
             self.lag.poll();
             let bytes = spool.read(self.read, READ_BYTES)?;
@@ -189,17 +188,22 @@ impl<'a> Follower<'a> {
             } else {
                 self.read += bytes.len() as u64;
                 self.buffer.extend_from_slice(&bytes);
-                self.apply(target, state)?;
+                self.apply(target, state, spool)?;
                 self.finish_window(target, state, spool)?;
             }
             if self.until.is_none() && self.args.stop_when_caught_up {
                 self.until = self.lag.newest();
             }
             let applied = state.replica.applied;
-            if stop.is_asked() || self.until.is_some_and(|until| applied >= until) {
+            let mut end = self.until.filter(|until| applied >= *until).map(|_| End::Whole);
+            if end.is_none() && stop.is_asked() {
+                let stopping = stopping.get_or_insert_with(|| self.lag.stopping());
+                end = stopping.end(applied, spool.progress().received);
+            }
+            if let Some(end) = end {
                 progress.clear();
                 println!("stopped at offset {applied}: {}", self.lag.text(applied, spool.progress().is_cut));
-                return Ok(());
+                return Ok(end);
             }
             let commands = state.report.of("commands applied");
             progress.show(applied, None, || {
@@ -209,8 +213,9 @@ impl<'a> Follower<'a> {
     }
 
     /// Applies the commands that have arrived whole.
-    fn apply(&mut self, target: &mut Target, state: &mut State) -> anyhow::Result<()> {
+    fn apply(&mut self, target: &mut Target, state: &mut State, spool: &Spool) -> anyhow::Result<()> {
         while let Some(command) = self.parser.next(&mut self.buffer).context("the stream of the source")? {
+            self.applier.received_at(spool.received_at(self.read - self.buffer.len() as u64));
             if command.is_empty() {
                 state.report.lose("commands that are longer than Ensue takes one", "(not kept)");
             } else {
@@ -235,6 +240,38 @@ impl<'a> Follower<'a> {
             spool.applied(self.safe)?;
         }
         Ok(())
+    }
+}
+
+/// An interruption: what the source had written by then is applied, if that does not take long.
+struct Stopping {
+    since: Instant,
+    /// Where the source was then; nothing if it did not answer.
+    source: Option<u64>,
+}
+
+impl Stopping {
+    /// How it ends, once it does.
+    fn end(&self, applied: u64, received: u64) -> Option<End> {
+        self.end_after(self.since.elapsed(), applied, received)
+    }
+
+    fn end_after(&self, elapsed: Duration, applied: u64, received: u64) -> Option<End> {
+        let goal = self.source.unwrap_or(received);
+        if applied < goal && elapsed < STOP_PATIENCE {
+            return None;
+        }
+        Some(match self.source {
+            Some(goal) if applied >= goal => End::Whole,
+            Some(goal) => End::Behind(format!("{} bytes of the source are not applied", goal - applied)),
+            None if applied < received => End::Behind(format!(
+                "the source did not answer: it is not known how much of it is missing, {} bytes at least",
+                received - applied
+            )),
+            None => {
+                End::Behind("the source did not answer: it is not known whether something is missing".into())
+            }
+        })
     }
 }
 
@@ -263,6 +300,17 @@ impl Lag {
             }
             None => self.connection = None,
         }
+    }
+
+    /// Where the source is now, for an end that is wanted now.
+    fn stopping(&mut self) -> Stopping {
+        // A connection that has been closed meanwhile is made once more.
+        let source = self.ask().or_else(|| {
+            self.connection = None;
+            self.ask()
+        });
+        self.samples.extend(source.map(|offset| (Instant::now(), offset)));
+        Stopping { since: Instant::now(), source }
     }
 
     fn ask(&mut self) -> Option<u64> {
@@ -309,3 +357,6 @@ impl Lag {
         format!("lag {} bytes, {seconds:.1} s{cut}", newest.saturating_sub(applied))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use super::databases::{Databases, Unmapped};
 use super::pieces;
 use super::report::{shown, shown_command};
 use super::state::State;
-use super::target::{Target, Words, words};
+use super::target::{Taken, Target, Words, words};
 use anyhow::bail;
 use ensue_client::Reply;
 use ensue_rdb::{Content, Entry, Item};
@@ -192,11 +192,17 @@ impl<'a> Loader<'a> {
             }
             parts.push(begin..commands.len());
         }
-        let replies = self.target.run(self.keyspace, &commands)?;
+        let Taken { mut replies, places } = self.target.take(self.keyspace, &commands)?;
         for ((entry, _), part) in window.iter().zip(parts) {
-            if !part.is_empty() {
-                self.judge(entry, &commands[part.clone()], &replies[part]);
+            if part.is_empty() {
+                continue;
             }
+            let of_key = &commands[part.clone()];
+            if !places[part.clone()].is_sorted() {
+                let anew = self.target.run_value_anew(self.keyspace, &entry.key, of_key)?;
+                replies[part.clone()].clone_from_slice(&anew);
+            }
+            self.judge(entry, of_key, &replies[part]);
         }
         Ok(())
     }

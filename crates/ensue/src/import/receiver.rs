@@ -7,7 +7,6 @@
 use super::source::{Beginning, Link, Payload, Source};
 use super::spool::{Progress, Spool};
 use anyhow::Context;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -103,11 +102,7 @@ fn attempt(source: &Source, spool: &Spool) -> Result<(), End> {
 /// Keeps the snapshot. Behind it nothing comes until the first acknowledgement, or what belongs to the stream.
 fn snapshot(link: &mut Link, spool: &Spool) -> Result<(), End> {
     let payload = link.payload()?;
-    let path = spool.snapshot();
-    let file = File::create(&path)
-        .with_context(|| format!("cannot write {}", path.display()))
-        .map_err(End::Failed)?;
-    let mut file = BufWriter::new(file);
+    let mut file = BufWriter::new(spool.create_snapshot().map_err(End::Failed)?);
     let total = if let Payload::Length(total) = payload { Some(total) } else { None };
     spool.change(|progress| progress.snapshot_total = total);
     let mut input = link.take_input();

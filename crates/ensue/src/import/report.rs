@@ -54,7 +54,8 @@ impl Report {
         self.lost.is_empty()
     }
 
-    pub(crate) fn text(&self, paint: Paint) -> String {
+    /// As people read it; with what is missing of the source because it was not read to its end.
+    pub(crate) fn text(&self, paint: Paint, rest: Option<&str>) -> String {
         let mut text = format!("{} keys", self.keys());
         let kinds: Vec<String> = self.keys.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         if !kinds.is_empty() {
@@ -64,8 +65,15 @@ impl Report {
         for (what, count) in &self.others {
             let _ = writeln!(text, "{count} {what}");
         }
+        match (self.is_complete(), rest) {
+            (true, None) => return text + &paint.good("everything was carried over") + "\n",
+            (_, Some(rest)) => {
+                let _ = writeln!(text, "{}", paint.bad(rest));
+            }
+            (false, None) => {}
+        }
         if self.is_complete() {
-            return text + &paint.good("everything was carried over") + "\n";
+            return text;
         }
         let _ = writeln!(text, "{}", paint.bad("not carried over:"));
         for (what, lost) in &self.lost {

@@ -8,7 +8,10 @@ use super::report::Report;
 use anyhow::{Context, bail};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Everything that a continued import needs to know.
@@ -70,7 +73,8 @@ impl State {
         let Some(path) = &self.path else { return Ok(()) };
         let mut next = path.clone().into_os_string();
         next.push(".next");
-        let written = fs::write(&next, self.to_json().to_string()).and_then(|()| fs::rename(&next, path));
+        let written = write_private(&next, self.to_json().to_string().as_bytes());
+        let written = written.and_then(|()| fs::rename(&next, path));
         written.with_context(|| format!("cannot write {}", path.display()))
     }
 
@@ -108,6 +112,15 @@ impl State {
             report: Report::from_json(json.get("report")?)?,
         })
     }
+}
+
+/// It has keys, which only this user may read; what stood under the name is not written to.
+fn write_private(path: &OsStr, bytes: &[u8]) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
 fn hex(bytes: &[u8]) -> String {

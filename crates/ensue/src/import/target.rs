@@ -3,8 +3,9 @@
 //! An answer may say that the server cannot take a command now, and that nothing has happened: memory or disk is full,
 //! a link has been cut for long, a partition reads its log. An import and a restore wait then: the refused commands of
 //! the window are sent again in their order before the next window, and never a second time those that were executed.
-//! So a refused command follows later ones of its window that were taken. For everybody else it is an error. Answers
-//! that say that something may have happened, or that a person must do something, are errors in any case.
+//! So a refused command follows later ones of its window that were taken: [`Taken`] says which, and whoever sent them
+//! has to mend that. For everybody else it is an error. Answers that say that something may have happened, or that a
+//! person must do something, are errors in any case.
 
 use super::Stop;
 use anyhow::{Context, bail};
@@ -61,6 +62,20 @@ const NEVER: [&str; 9] = [
 const PATIENCE: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// Answers to commands.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    pub(crate) replies: Vec<Reply>,
+    /// The place in which each command was taken: a later one than its own where it was refused at first.
+    pub(crate) places: Vec<usize>,
+}
+
+impl Taken {
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.places.is_sorted()
+    }
+}
+
 /// A connection to it.
 pub(crate) struct Target {
     connection: Connection,
@@ -85,15 +100,51 @@ impl Target {
 
     /// Runs commands in a keyspace, and returns an answer for each.
     pub(crate) fn run(&mut self, keyspace: u8, commands: &[Words]) -> anyhow::Result<Vec<Reply>> {
+        Ok(self.take(keyspace, commands)?.replies)
+    }
+
+    /// The same, with the places in which they were taken.
+    pub(crate) fn take(&mut self, keyspace: u8, commands: &[Words]) -> anyhow::Result<Taken> {
         if self.keyspace != Some(keyspace) {
-            let reply = self.windows(&[select(keyspace)])?;
-            self.selected(keyspace, reply.first())?;
+            let taken = self.windows(&[select(keyspace)])?;
+            self.selected(keyspace, taken.replies.first())?;
         }
         self.windows(commands)
     }
 
-    /// Runs commands each in a keyspace of its own, in their order, and returns an answer for each.
-    pub(crate) fn run_each(&mut self, commands: &[(u8, Words)]) -> anyhow::Result<Vec<Reply>> {
+    /// The same, each command after the one before it was taken.
+    pub(crate) fn run_singly(&mut self, keyspace: u8, commands: &[Words]) -> anyhow::Result<Vec<Reply>> {
+        let mut replies = Vec::with_capacity(commands.len());
+        for command in commands {
+            replies.extend(self.run(keyspace, std::slice::from_ref(command))?);
+        }
+        Ok(replies)
+    }
+
+    /// Writes the value of a key that nobody else writes. If a part of it was taken too early, it is written anew.
+    pub(crate) fn run_value(
+        &mut self,
+        keyspace: u8,
+        key: &Bytes,
+        commands: &[Words],
+    ) -> anyhow::Result<Vec<Reply>> {
+        let taken = self.take(keyspace, commands)?;
+        if taken.is_in_order() { Ok(taken.replies) } else { self.run_value_anew(keyspace, key, commands) }
+    }
+
+    /// Writes the value of a key from nothing, in its order.
+    pub(crate) fn run_value_anew(
+        &mut self,
+        keyspace: u8,
+        key: &Bytes,
+        commands: &[Words],
+    ) -> anyhow::Result<Vec<Reply>> {
+        self.run(keyspace, &[words!["DEL", key.clone()]])?;
+        self.run_singly(keyspace, commands)
+    }
+
+    /// Runs commands each in a keyspace of its own, and returns an answer for each.
+    pub(crate) fn run_each(&mut self, commands: &[(u8, Words)]) -> anyhow::Result<Taken> {
         let (mut all, mut is_select, mut current) = (Vec::new(), Vec::new(), self.keyspace);
         for (keyspace, command) in commands {
             if current != Some(*keyspace) {
@@ -104,14 +155,18 @@ impl Target {
             all.push(command.clone());
             is_select.push(None);
         }
-        let mut replies = Vec::with_capacity(commands.len());
-        for (reply, select) in self.windows(&all)?.into_iter().zip(is_select) {
+        let mut of_commands = Taken::default();
+        let taken = self.windows(&all)?;
+        for ((reply, place), select) in taken.replies.into_iter().zip(taken.places).zip(is_select) {
             match select {
                 Some(keyspace) => self.selected(keyspace, Some(&reply))?,
-                None => replies.push(reply),
+                None => {
+                    of_commands.replies.push(reply);
+                    of_commands.places.push(place);
+                }
             }
         }
-        Ok(replies)
+        Ok(of_commands)
     }
 
     fn selected(&mut self, keyspace: u8, reply: Option<&Reply>) -> anyhow::Result<()> {
@@ -122,8 +177,14 @@ impl Target {
         Ok(())
     }
 
-    fn windows(&mut self, commands: &[Words]) -> anyhow::Result<Vec<Reply>> {
-        let mut replies = Vec::with_capacity(commands.len());
+    fn windows(&mut self, commands: &[Words]) -> anyhow::Result<Taken> {
+        let mut taken = Taken::default();
+        if commands.first().is_some_and(|first| first[0].eq_ignore_ascii_case(b"multi")) {
+            // A part of a transaction must not be sent a second time.
+            taken.replies = self.transaction(commands)?;
+            taken.places = (0..commands.len()).collect();
+            return Ok(taken);
+        }
         let mut rest = commands;
         while !rest.is_empty() {
             let mut bytes = 0;
@@ -135,32 +196,45 @@ impl Target {
             let stays = |command: &(usize, &Words)| command.0 == 0 || &command.1[0][..] != SELECT;
             let window = rest.iter().enumerate().take(WINDOW_COMMANDS).take_while(stays);
             let count = window.map(|(_, command)| command).take_while(fits).count().max(1);
-            replies.extend(self.window(&rest[..count])?);
+            self.window(&rest[..count], &mut taken)?;
             rest = &rest[count..];
         }
-        Ok(replies)
+        Ok(taken)
     }
 
-    fn window(&mut self, commands: &[Words]) -> anyhow::Result<Vec<Reply>> {
-        let mut replies = self.call(commands)?;
-        let is_transaction = commands.first().is_some_and(|first| first[0].eq_ignore_ascii_case(b"multi"));
+    fn transaction(&mut self, commands: &[Words]) -> anyhow::Result<Vec<Reply>> {
         let began = Instant::now();
+        loop {
+            let replies = self.call(commands)?;
+            match replies.iter().find_map(|reply| word_of(reply, &LATER)) {
+                Some(words) => self.pause(words, began)?,
+                None => return Ok(replies),
+            }
+        }
+    }
+
+    fn window(&mut self, commands: &[Words], taken: &mut Taken) -> anyhow::Result<()> {
+        let mut replies = self.call(commands)?;
+        let began = Instant::now();
+        let first = taken.places.iter().max().map_or(0, |last| last + 1);
+        let mut places: Vec<usize> = (first..first + commands.len()).collect();
+        let mut next = first + commands.len();
         while let Some(words) = replies.iter().find_map(|reply| word_of(reply, &LATER)) {
             self.pause(words, began)?;
-            if is_transaction {
-                replies = self.call(commands)?;
-                continue;
-            }
-            for (command, reply) in commands.iter().zip(&mut replies) {
+            for ((command, reply), place) in commands.iter().zip(&mut replies).zip(&mut places) {
                 if word_of(reply, &LATER).is_some() {
                     *reply = self.call(std::slice::from_ref(command))?.pop().unwrap_or(Reply::Nil);
                     if word_of(reply, &LATER).is_some() {
                         break;
                     }
+                    *place = next;
+                    next += 1;
                 }
             }
         }
-        Ok(replies)
+        taken.replies.extend(replies);
+        taken.places.extend(places);
+        Ok(())
     }
 
     /// Waits for a moment, or ends it.

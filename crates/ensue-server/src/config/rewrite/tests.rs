@@ -79,3 +79,16 @@ fn a_file_that_could_not_be_read_again_stays_as_it_was() {
     assert!(text.ends_with("user app off\nuser default on nopass\n"), "{text}");
     assert!(matches!(rewrite(None, &[], users), Err(RewriteError::NoFile)));
 }
+
+#[test]
+fn users_that_a_file_cannot_say_are_refused_and_its_mode_stays() {
+    let folder = Temporary::new();
+    let path = folder.path().join("ensue.conf");
+    fs::write(&path, "port 7001\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let users: [&[u8]; 2] = [b"user \xff on", b"user default on"];
+    assert!(matches!(rewrite(Some(&path), &[], Some(&users)), Err(RewriteError::OtherUsers)));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "port 7001\n");
+    rewrite(Some(&path), &[], Some(&users[1..])).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+}

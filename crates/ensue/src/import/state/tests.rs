@@ -14,6 +14,9 @@ fn what_is_saved_is_loaded() {
     state.replica = Replica { id: "abc".into(), base: 1, has_snapshot: true, applied: u64::MAX };
     state.report.count_key("hash");
     state.save().expect("it can be written");
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).expect("it is there").permissions());
+    assert_eq!(mode & 0o777, 0o600);
     assert_eq!(State::load(Some(&path), "a to b".into()).expect("it is one"), state);
     let other = State::load(Some(&path), "a to c".into()).expect_err("it is of another import");
     assert!(other.to_string().contains("belongs to another import: a to b"), "{other}");
