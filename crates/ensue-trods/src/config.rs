@@ -157,6 +157,8 @@ pub struct Config {
     pub epoch_us: u64,
     /// The objects that timestamps can name.
     pub objects: Objects,
+    /// Whether bodies without a length, and the chunks of chunked ones, are the same on every server.
+    pub streams: bool,
     /// The rules, all followed but in a simulation.
     pub rules: Rules,
 }

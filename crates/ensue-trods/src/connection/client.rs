@@ -3,7 +3,7 @@
 use super::exchange::{Answering, Asked, Exchange};
 use super::{Connection, Context, Stage};
 use crate::http::{self, Head};
-use crate::limits::REQUEST_BYTES_MAX;
+use crate::limits::{BODY_BYTES_MAX, REQUEST_BYTES_MAX, SEQ_AHEAD_MAX, SEQ_BEHIND_MAX};
 use crate::output::Side;
 use crate::packet::{Flags, Packet, patched};
 use crate::seq::Seq;
@@ -17,7 +17,9 @@ impl Connection {
             Stage::LookingUp { trigger, .. } if trigger.payload.is_empty() && !packet.has(Flags::RST) => {
                 *trigger = packet;
             }
-            Stage::Connecting(connecting) if connecting.trigger.payload.is_empty() => {
+            Stage::Connecting(connecting)
+                if connecting.trigger.payload.is_empty() && !packet.has(Flags::RST) =>
+            {
                 connecting.trigger = packet;
             }
             Stage::LookingUp { .. } | Stage::Connecting(_) | Stage::Broken | Stage::Over => {}
@@ -26,12 +28,12 @@ impl Connection {
 
     pub(super) fn on_client_open(&mut self, bytes: &[u8], packet: Packet, context: &mut Context<'_>) {
         if packet.has(Flags::RST) {
-            let mut reset = packet.clone();
-            self.translate(&mut reset, self.acked, context);
-            context.out.send(Side::Server, patched(bytes, &packet, &reset));
-            self.exchange = Exchange::Closing;
-            self.delete_record(context);
-            self.stage = Stage::Over;
+            return self.on_client_reset(bytes, &packet, context);
+        }
+        // Of an unprotected connection, the server's TCP judges the place of a packet in its window.
+        let plausible = self.is_plausible(packet.seq);
+        if !plausible && !matches!(self.exchange, Exchange::Unprotected) {
+            context.out.counters.ignored += 1;
             return;
         }
         let view = packet.ack.offset(self.view_first, self.acked).filter(|_| packet.has(Flags::ACK));
@@ -42,11 +44,17 @@ impl Connection {
             }
             return;
         };
-        if view > self.view_limit() {
-            return self.migrate(packet, context);
+        let foreign = packet.options.timestamps.is_some_and(|stamps| self.clock.is_foreign(stamps.echo));
+        if view > self.view_limit() || foreign {
+            // Half of all numbers lie after any other: without a place that fits, it is a stranger's guess.
+            if plausible {
+                self.migrate(packet, context);
+            }
+            return;
         }
         self.stage = Stage::Open;
         self.active = context.now;
+        self.unconfirmed &= view <= self.acked;
         self.acked = self.acked.max(view);
         self.observe_client(&packet);
         self.advance(context);
@@ -66,6 +74,34 @@ impl Connection {
             self.client_next = end;
         }
         context.out.send(Side::Server, patched(bytes, &packet, &forwarded));
+    }
+
+    /// A reset ends the connection if it stands exactly where the client's TCP sends one: after all that it sent, or at
+    /// the acknowledgment that it was shown. Anybody can send others (RFC 5961).
+    fn on_client_reset(&mut self, bytes: &[u8], packet: &Packet, context: &mut Context<'_>) {
+        let exact = [self.client_next, self.server_acked].into_iter().chain(self.floor);
+        if !exact.clone().any(|seq| seq == packet.seq) {
+            if matches!(self.exchange, Exchange::Unprotected) {
+                let mut reset = packet.clone();
+                self.translate(&mut reset, self.acked, context);
+                return context.out.send(Side::Server, patched(bytes, packet, &reset));
+            }
+            context.out.counters.ignored += 1;
+            return;
+        }
+        // Which of the two the server's TCP waits for depends on whether its last acknowledgment is under way.
+        self.reset_server(context);
+        if self.server_acked != self.client_next {
+            let flags = Flags::RST.with(Flags::ACK);
+            self.send_server(self.server_acked, flags, Vec::new(), 0, context);
+        }
+        self.delete_record(context);
+        self.stage = Stage::Over;
+    }
+
+    /// Whether the client can have sent a packet that begins here.
+    fn is_plausible(&self, seq: Seq) -> bool {
+        (-SEQ_BEHIND_MAX..=SEQ_AHEAD_MAX).contains(&seq.since(self.client_next))
     }
 
     /// The furthest offset that the client can have acknowledged if only this server sent to it.
@@ -117,7 +153,7 @@ impl Connection {
                 strip(packet, saving.asked.end);
                 self.save_again(context);
             }
-            Exchange::Resuming(resuming) => strip(packet, resuming.request_end),
+            Exchange::Resuming(resuming) => strip(packet, resuming.download.end),
             Exchange::Closing => {
                 let end = self.client_next;
                 if !packet.payload.is_empty() {
@@ -183,6 +219,13 @@ impl Connection {
     /// Ends the exchange if the client has all of its response, and then acknowledges the request.
     fn advance(&mut self, context: &mut Context<'_>) {
         let Exchange::Answering(answering) = &self.exchange else { return };
+        if answering.body_end.is_none()
+            && self.acked.saturating_sub(self.mapping.view_base()) > BODY_BYTES_MAX
+        {
+            // Further on, a recovering server could not tell the client's place.
+            self.delete_record(context);
+            return self.unprotect(context);
+        }
         let done = if answering.close {
             self.server_fin.is_some_and(|fin| self.acked > self.mapping.view(fin))
         } else {

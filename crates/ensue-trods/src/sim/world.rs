@@ -109,6 +109,7 @@ impl<'a> World<'a> {
             cluster_key: [7; 32],
             epoch_us: plan.epoch_us,
             objects: Objects::new(names.collect()).expect("few objects, each once"),
+            streams: true,
             rules,
         };
         let host = |(index, (name, ranges, offer)): (usize, &(String, bool, super::tcp::Offer))| {
