@@ -8,7 +8,7 @@ mod exchange;
 mod recovery;
 mod server;
 
-use crate::config::Config;
+use crate::config::{Config, Rules};
 use crate::isn;
 use crate::limits::{
     BROKEN_US, IDLE_US_MAX, LINGER_US, OLD_SYN_BYTES_MAX, OPENING_US_MAX, RECOVERY_US_MAX, SCALE_MAX,
@@ -74,6 +74,8 @@ pub(crate) struct Connection {
     client_first: Option<Seq>,
     /// Sequence number after all that was passed to the server.
     client_next: Seq,
+    /// Sequence number after all that the client sent, further requests among it, which are not passed on yet.
+    client_sent: Option<Seq>,
     client_window: u16,
     /// What the client's window is shifted by for a server whose TCP does not scale, after one whose TCP did.
     window_shift: u8,
@@ -146,6 +148,7 @@ impl Connection {
             clock: Clock::Shifted(Shift::default()),
             client_first: None,
             client_next: Seq(0),
+            client_sent: None,
             client_window: 0,
             window_shift: 0,
             client_stamp: 0,
@@ -192,7 +195,7 @@ impl Connection {
             }
             Stage::LookingUp { .. } | Stage::Connecting(_) => OnSyn::Ignore,
             Stage::Open | Stage::Broken if is_past => OnSyn::Ignore,
-            Stage::Open if !self.is_closed() => {
+            Stage::Open if !self.is_closed(context.config.rules) && context.config.rules.check_places => {
                 // A client that has forgotten the connection resets it upon this, and begins anew (RFC 5961).
                 self.acknowledge_client(self.floor.unwrap_or(self.server_acked), context);
                 OnSyn::Ignore
@@ -220,12 +223,12 @@ impl Connection {
     }
 
     /// Whether the connection has been silent for longer than its stage allows.
-    pub fn is_expired(&self, now: Now) -> bool {
+    pub fn is_expired(&self, now: Now, rules: Rules) -> bool {
         let limit = match self.stage {
             Stage::LookingUp { .. } | Stage::Connecting(_) => RECOVERY_US_MAX,
             Stage::Broken => BROKEN_US,
             Stage::Opening => OPENING_US_MAX,
-            Stage::Open if self.is_closed() => LINGER_US,
+            Stage::Open if self.is_closed(rules) => LINGER_US,
             Stage::Open if self.unconfirmed => UNCONFIRMED_US_MAX,
             Stage::Open | Stage::Over => IDLE_US_MAX,
         };
@@ -257,10 +260,10 @@ impl Connection {
     }
 
     /// Whether both sides have said all, as far as this gateway can tell.
-    fn is_closed(&self) -> bool {
+    fn is_closed(&self, rules: Rules) -> bool {
         let ended = self.server_fin.is_some_and(|fin| self.acked > self.mapping.view(fin));
         match self.exchange {
-            Exchange::Unprotected => self.was_reset || (self.client_closed && ended),
+            Exchange::Unprotected => rules.forget_closed && (self.was_reset || (self.client_closed && ended)),
             _ => self.client_closed && self.is_answered(),
         }
     }

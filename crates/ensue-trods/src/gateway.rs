@@ -68,7 +68,7 @@ impl Trods {
         let over: Vec<Key> = self
             .table
             .iter()
-            .filter(|(_, connection)| connection.is_expired(now))
+            .filter(|(_, connection)| connection.is_expired(now, self.config.rules))
             .map(|(key, _)| *key)
             .collect();
         for key in over {

@@ -3,7 +3,7 @@
 use super::exchange::{Answering, Asked, Exchange};
 use super::{Connection, Context, Stage};
 use crate::http::{self, Head};
-use crate::limits::{BODY_BYTES_MAX, REQUEST_BYTES_MAX, SEQ_AHEAD_MAX, SEQ_BEHIND_MAX};
+use crate::limits::{BODY_BYTES_MAX, RECOVERY_US_MAX, REQUEST_BYTES_MAX, SEQ_AHEAD_MAX, SEQ_BEHIND_MAX};
 use crate::output::Side;
 use crate::packet::{Flags, Packet, patched};
 use crate::seq::Seq;
@@ -31,7 +31,13 @@ impl Connection {
             return self.on_client_reset(bytes, &packet, context);
         }
         // Of an unprotected connection, the server's TCP judges the place of a packet in its window.
-        let plausible = self.is_plausible(packet.seq);
+        let plausible = self.is_plausible(packet.seq) || !context.config.rules.check_places;
+        let unanswered = matches!(self.stage, Stage::Opening)
+            && context.now.0.saturating_sub(self.active.0) > RECOVERY_US_MAX;
+        if !plausible && unanswered && packet.has(Flags::ACK) {
+            // The SYN was a stranger's, perhaps, who is not to hold up a connection that comes from another server.
+            return self.restart(packet, context);
+        }
         if !plausible && !matches!(self.exchange, Exchange::Unprotected) {
             context.out.counters.ignored += 1;
             return;
@@ -55,6 +61,8 @@ impl Connection {
         self.stage = Stage::Open;
         self.active = context.now;
         self.unconfirmed &= view <= self.acked;
+        let sent = packet.payload_end().plus(u64::from(packet.has(Flags::FIN)));
+        self.client_sent = self.client_sent.filter(|last| last.is_after(sent)).or(Some(sent));
         self.acked = self.acked.max(view);
         self.observe_client(&packet);
         self.advance(context);
@@ -70,7 +78,8 @@ impl Connection {
         self.translate(&mut forwarded, view, context);
         let fin = u64::from(forwarded.has(Flags::FIN));
         let end = forwarded.payload_end().plus(fin);
-        if end.is_after(self.client_next) {
+        // An acknowledgment says where the client is, and not that what is before it has passed.
+        if end != forwarded.seq && end.is_after(self.client_next) {
             self.client_next = end;
         }
         context.out.send(Side::Server, patched(bytes, &packet, &forwarded));
@@ -79,8 +88,10 @@ impl Connection {
     /// A reset ends the connection if it stands exactly where the client's TCP sends one: after all that it sent, or at
     /// the acknowledgment that it was shown. Anybody can send others (RFC 5961).
     fn on_client_reset(&mut self, bytes: &[u8], packet: &Packet, context: &mut Context<'_>) {
-        let exact = [self.client_next, self.server_acked].into_iter().chain(self.floor);
-        if !exact.clone().any(|seq| seq == packet.seq) {
+        let exact =
+            [self.client_next, self.server_acked].into_iter().chain(self.floor).chain(self.client_sent);
+        let is_exact = exact.into_iter().any(|seq| seq == packet.seq) || !context.config.rules.check_places;
+        if !is_exact {
             if matches!(self.exchange, Exchange::Unprotected) {
                 let mut reset = packet.clone();
                 self.translate(&mut reset, self.acked, context);
@@ -96,6 +107,10 @@ impl Connection {
             self.send_server(self.server_acked, flags, Vec::new(), 0, context);
         }
         self.delete_record(context);
+        if let Exchange::Saving(saving) = &self.exchange {
+            self.saved = Some(saving.asked.start);
+            self.delete_record(context);
+        }
         self.stage = Stage::Over;
     }
 

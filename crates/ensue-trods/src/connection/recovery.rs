@@ -94,8 +94,11 @@ impl Connection {
         match mark {
             Mark::InStore if config.mode.stores() => self.look_up(packet, context),
             Mark::InStore | Mark::Unprotected => self.give_up(context),
-            // Bytes that the client has out of order are the start of a response, whose record there may be.
-            Mark::Setup if config.mode.stores() && !packet.options.sacks.is_empty() => {
+            // Bytes that the client has, also out of order, are of a response whose record there may be.
+            Mark::Setup
+                if config.mode.stores()
+                    && (packet.ack != isn.plus(1) || !packet.options.sacks.is_empty()) =>
+            {
                 self.look_up(packet, context);
             }
             Mark::Setup => self.recover_first(packet, context),
@@ -161,6 +164,7 @@ impl Connection {
             usize::try_from(reach(record)).is_ok_and(|distance| (1..=span).contains(&distance))
                 && packet.ack.since(record.response_seq) >= 0
         };
+        let prove = context.config.rules.prove_setup;
         // A record that cannot be read may be this exchange's: without it, nobody knows what the client has.
         let Ok(records) = records.iter().map(|bytes| Record::decode(bytes)).collect::<Result<Vec<_>, _>>()
         else {
@@ -168,22 +172,34 @@ impl Connection {
         };
         match records.into_iter().filter(fits).min_by_key(reach) {
             Some(record) => self.recover_record(&record, packet, context),
-            // Bytes that the client has out of order are a response that flowed, so its record was lost.
-            None if matches!(self.clock, Clock::Shifted(_)) && !packet.options.sacks.is_empty() => {
+            // Bytes that the client has out of order are a response that flowed: in timestamps, or its record was lost.
+            None if prove && !packet.options.sacks.is_empty() && !self.is_stampable(&packet, context) => {
                 self.give_up(context);
             }
             None => self.recover_first(packet, context),
         }
     }
 
+    /// Whether a packet brings a request whose response timestamps can hold.
+    fn is_stampable(&self, packet: &Packet, context: &Context<'_>) -> bool {
+        match http::request(&packet.payload, REQUEST_BYTES_MAX) {
+            Head::Complete(request) => {
+                let is_named = context.config.objects.index(&request.object).is_some();
+                matches!(self.clock, Clock::Table(_)) && request.close && !request.selects && is_named
+            }
+            Head::Partial | Head::Other => false,
+        }
+    }
+
     /// No record is known: the connection is at its start, or else its record was lost. The number that every server
     /// derives tells which.
     fn recover_first(&mut self, packet: Packet, context: &mut Context<'_>) {
-        if packet.ack != self.derived_isn(packet.ack, context).plus(1) {
+        let is_first = packet.ack == self.derived_isn(packet.ack, context).plus(1);
+        if !is_first && context.config.rules.prove_setup {
             return self.give_up(context);
         }
         self.derived = true;
-        if !context.config.mode.stores() && !is_stampable(&packet, context) {
+        if !context.config.mode.stores() && !self.is_stampable(&packet, context) {
             // Timestamps cannot hold it, and two servers that answer it unprotected would not know of each other.
             return self.give_up(context);
         }
@@ -207,7 +223,7 @@ impl Connection {
             let end = head_length + length;
             if view >= end + u64::from(close) {
                 let fresh = packet.payload_end().since(record.request_end());
-                if !close && fresh > 0 && view > end {
+                if !close && fresh > 0 && view > end && context.config.rules.prove_setup {
                     // The client has bytes of the next response, whose record was lost.
                     return self.give_up(context);
                 }
@@ -398,16 +414,6 @@ impl Connection {
             None if response.status == 206 && resuming.wanted > 0 => self.ask_for_whole(context),
             None => self.give_up(context),
         }
-    }
-}
-
-/// Whether a packet brings a request whose response timestamps can hold.
-fn is_stampable(packet: &Packet, context: &Context<'_>) -> bool {
-    match http::request(&packet.payload, REQUEST_BYTES_MAX) {
-        Head::Complete(request) => {
-            request.close && !request.selects && context.config.objects.index(&request.object).is_some()
-        }
-        Head::Partial | Head::Other => false,
     }
 }
 
