@@ -15,7 +15,9 @@ impl Connection {
             Stage::Opening | Stage::Open => self.on_client_open(bytes, packet, context),
             // A packet with bytes of the request is worth more than one without, should the connection be in setup.
             Stage::LookingUp { trigger, .. } if trigger.payload.is_empty() && !packet.has(Flags::RST) => {
-                *trigger = packet;
+                // The packet before may have been a stranger's, with a stranger's timestamps.
+                *trigger = packet.clone();
+                self.take_up(&packet, context);
             }
             Stage::Connecting(connecting)
                 if connecting.trigger.payload.is_empty() && !packet.has(Flags::RST) =>

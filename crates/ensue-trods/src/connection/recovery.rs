@@ -31,26 +31,29 @@ impl Connection {
     /// Begins to continue a connection of which this packet is the first one here.
     pub fn recover(&mut self, packet: Packet, context: &mut Context<'_>) {
         self.active = context.now;
-        self.observe_client(&packet);
+        match self.take_up(&packet, context) {
+            Some(stamp) => self.recover_stamped(packet, stamp.mark, context),
+            None if context.config.mode.stores() => self.look_up(packet, context),
+            None => self.give_up(context),
+        }
+    }
+
+    /// Takes from the packet that begins a recovery what the connection is like. Answers what its timestamp holds.
+    pub(super) fn take_up(&mut self, packet: &Packet, context: &Context<'_>) -> Option<Stamp> {
+        self.observe_client(packet);
         self.client_closed = packet.has(Flags::FIN);
         let stamps = packet.options.timestamps;
         self.stamped = stamps.is_some();
         self.path = Path { segment_size: SEGMENT_SIZE_ASSUMED, window_scale: None, sack: true };
-        match stamps.filter(|_| context.config.mode.stamps()) {
-            Some(stamps) => {
-                let stamp = Stamp::read(stamps.echo);
-                self.path.window_scale = stamp.scale;
-                self.clock = Clock::Table(Box::new(Table::after(stamps.echo, stamp)));
-                self.recover_stamped(packet, stamp.mark, context);
-            }
-            None if context.config.mode.stores() => {
-                self.path.window_scale = assumed_scale(packet.window);
-                self.clock =
-                    Clock::Shifted(stamps.map_or_else(Shift::default, |stamps| Shift::after(stamps.echo)));
-                self.look_up(packet, context);
-            }
-            None => self.give_up(context),
+        if let Some(stamps) = stamps.filter(|_| context.config.mode.stamps()) {
+            let stamp = Stamp::read(stamps.echo);
+            self.path.window_scale = stamp.scale;
+            self.clock = Clock::Table(Box::new(Table::after(stamps.echo, stamp)));
+            return Some(stamp);
         }
+        self.path.window_scale = assumed_scale(packet.window);
+        self.clock = Clock::Shifted(stamps.map_or_else(Shift::default, |stamps| Shift::after(stamps.echo)));
+        None
     }
 
     /// The client acknowledged what this server did not send: the connection went on elsewhere and comes back.
