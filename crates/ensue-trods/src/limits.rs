@@ -53,6 +53,9 @@ pub const STAMP_MARGIN: u32 = 1 << 16;
 /// Steps that the index of a timestamp may be ahead of the last echo: below half of its 128 values, so that a client
 /// never takes the newest timestamp for an old one.
 pub const STAMP_STEPS_MAX: u32 = 60;
+/// For how many ticks of the server's clock, which are milliseconds, packets that share an index count as the first of
+/// them.
+pub const STAMP_SHARED_MAX: u32 = 1000;
 /// Object identifiers that fit into a timestamp.
 pub const OBJECTS_MAX: usize = 1 << 16;
 /// A SYN that lies no further than so many bytes before what a client sent is an old copy of the connection's own.

@@ -14,7 +14,7 @@
 //! echo; after 64 a client takes a new timestamp for an old one and drops its packet. Here the index stops 60 steps
 //! after the last echo, and packets share a timestamp until an echo arrives.
 
-use crate::limits::{STAMP_MARGIN, STAMP_STEPS_MAX};
+use crate::limits::{STAMP_MARGIN, STAMP_SHARED_MAX, STAMP_STEPS_MAX};
 
 /// Bytes of a unit of the head's length.
 pub const UNIT_BYTES: usize = 64;
@@ -200,6 +200,8 @@ pub struct Table {
     current: u32,
     echoed: u32,
     first: Option<u32>,
+    /// The server's newest value, which packets may have carried under an older index.
+    last: Option<u32>,
     /// The next value takes a new index, whatever the window says: an echo of another server was seen.
     jump: Option<u32>,
 }
@@ -209,7 +211,7 @@ impl Table {
     #[must_use]
     pub fn new(stamp: Stamp) -> Self {
         let values = [None; INDEXES as usize];
-        Self { stamp, values, current: INDEX_FIRST, echoed: INDEX_FIRST, first: None, jump: None }
+        Self { stamp, values, current: INDEX_FIRST, echoed: INDEX_FIRST, first: None, last: None, jump: None }
     }
 
     /// The table of a connection of which the client echoed a value of another server.
@@ -228,6 +230,7 @@ impl Table {
 
     fn outbound(&mut self, value: u32) -> u32 {
         self.first.get_or_insert(value);
+        self.last = Some(self.last.filter(|last| is_later(*last, value)).unwrap_or(value));
         let next = (self.current + 1) % INDEXES;
         if let Some(index) = self.jump.take() {
             self.current = index;
@@ -239,6 +242,10 @@ impl Table {
                     self.current = next;
                     self.values[next as usize] = Some(value);
                 }
+                // Packets share an index while no echo comes, for a second at most: then the newest of them counts.
+                Some(held) if is_later(value, held.wrapping_add(STAMP_SHARED_MAX)) => {
+                    self.values[self.current as usize] = Some(value);
+                }
                 Some(_) => {}
                 None => self.values[self.current as usize] = Some(value),
             }
@@ -249,7 +256,7 @@ impl Table {
     fn inbound(&mut self, echo: u32) -> u32 {
         let index = echo >> 25;
         // As in `Shift`: what is not known is answered with the newest value.
-        let newest = self.values[self.current as usize].or(self.first).unwrap_or(0);
+        let newest = self.last.or(self.first).unwrap_or(0);
         if self.jump.is_some() {
             // Nothing was sent since the last jump was decided; a later echo moves the target.
             if steps(self.echoed, index) < INDEXES / 2 {
@@ -362,6 +369,18 @@ mod tests {
         }
         assert_eq!(table.inbound(sent.wrapping_add(40 << 25)), 999);
         assert_eq!(table.inbound(sent.wrapping_add(41 << 25)), 999);
+        let jumped = table.outbound(1000);
+        // No echo comes for long.
+        for value in 1001..9000 {
+            table.outbound(value);
+        }
+        assert!(table.inbound(jumped.wrapping_sub(40 << 25)) == 8999 && table.inbound(jumped) > 7000);
+        let mut table = Table::new(stamp());
+        (0..1000).for_each(|value| {
+            sent = table.outbound(value);
+            table.inbound(sent);
+        });
+        table.inbound(sent.wrapping_add(40 << 25));
         let jumped = table.outbound(1000);
         assert_eq!(table.inbound(sent), 1000);
         assert_eq!(table.inbound(jumped), 1000);

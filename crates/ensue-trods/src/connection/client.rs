@@ -100,6 +100,10 @@ impl Connection {
                 return context.out.send(Side::Server, patched(bytes, packet, &reset));
             }
             context.out.counters.ignored += 1;
+            if self.is_plausible(packet.seq) {
+                // A client whose last packets were lost answers this with a reset at the right place.
+                self.acknowledge_client(self.floor.unwrap_or(self.server_acked), context);
+            }
             return;
         }
         // Which of the two the server's TCP waits for depends on whether its last acknowledgment is under way.
