@@ -8,6 +8,8 @@ pub const QUEUED_PACKETS_MAX: u32 = 16 << 10;
 pub const QUEUED_BYTES_MAX: usize = 16 << 20;
 /// Operations that wait for the store; further ones fail, and their responses flow unprotected.
 pub const STORE_QUEUE_MAX: usize = 4096;
+/// Lookups among them; further ones fail. Anybody can cause one, so they leave room for records to be saved.
+pub const STORE_LOOKUPS_MAX: usize = 1024;
 /// Operations in one round trip to the store.
 pub const STORE_BATCH_MAX: usize = 128;
 /// How long the store may take to accept a connection.

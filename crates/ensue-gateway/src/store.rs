@@ -5,14 +5,16 @@
 //! fails, and is not tried again: its response flows unprotected, as without a gateway.
 
 use crate::limits::{
-    MEMORY_CONNECTIONS_MAX, STORE_ANSWER_MAX, STORE_BATCH_MAX, STORE_CONNECT_MAX, STORE_PAUSE,
-    STORE_QUEUE_MAX,
+    MEMORY_CONNECTIONS_MAX, STORE_ANSWER_MAX, STORE_BATCH_MAX, STORE_CONNECT_MAX, STORE_LOOKUPS_MAX,
+    STORE_PAUSE, STORE_QUEUE_MAX,
 };
 use crate::spawn;
 use ensue_client::{Connection, Options, Reply};
 use ensue_trods::{Key, StoreOp, StoreOutcome, Ticket};
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
 
@@ -41,7 +43,7 @@ type Asked = (Ticket, StoreOp);
 pub(crate) enum Store {
     Nowhere,
     Memory(Memory),
-    Server(SyncSender<Asked>),
+    Server(Asking),
 }
 
 impl Store {
@@ -62,9 +64,10 @@ impl Store {
             },
         };
         let (sender, receiver) = sync_channel(STORE_QUEUE_MAX);
-        let asker = Asker { options, connection: None, failed: None };
+        let lookups = Arc::new(AtomicUsize::new(0));
+        let asker = Asker { options, connection: None, failed: None, lookups: Arc::clone(&lookups) };
         spawn("trods-store", move || asker.serve(&receiver, &on_outcome))?;
-        Ok(Self::Server(sender))
+        Ok(Self::Server(Asking { sender, lookups }))
     }
 
     /// Begins an operation. An outcome that is known at once is returned.
@@ -72,8 +75,31 @@ impl Store {
         match self {
             Self::Nowhere => Some(StoreOutcome::Failed),
             Self::Memory(memory) => Some(memory.carry_out(op)),
-            Self::Server(sender) => sender.try_send((ticket, op)).err().map(|_| StoreOutcome::Failed),
+            Self::Server(asking) => asking.begin(ticket, op),
         }
+    }
+}
+
+/// The operations that wait for a server.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    sender: SyncSender<Asked>,
+    /// Lookups that have no outcome.
+    lookups: Arc<AtomicUsize>,
+}
+
+impl Asking {
+    fn begin(&self, ticket: Ticket, op: StoreOp) -> Option<StoreOutcome> {
+        let is_lookup = matches!(op, StoreOp::Get { .. });
+        if is_lookup && self.lookups.load(Ordering::Relaxed) >= STORE_LOOKUPS_MAX {
+            return Some(StoreOutcome::Failed);
+        }
+        self.lookups.fetch_add(usize::from(is_lookup), Ordering::Relaxed);
+        if self.sender.try_send((ticket, op)).is_ok() {
+            return None;
+        }
+        self.lookups.fetch_sub(usize::from(is_lookup), Ordering::Relaxed);
+        Some(StoreOutcome::Failed)
     }
 }
 
@@ -117,6 +143,7 @@ struct Asker {
     options: Options,
     connection: Option<Connection>,
     failed: Option<Instant>,
+    lookups: Arc<AtomicUsize>,
 }
 
 impl Asker {
@@ -128,6 +155,7 @@ impl Asker {
             let mut replies = replies.into_iter().flatten();
             for (ticket, op) in batch {
                 let outcome = outcome(&op, &mut replies);
+                self.lookups.fetch_sub(usize::from(matches!(op, StoreOp::Get { .. })), Ordering::Relaxed);
                 on_outcome(op.key(), ticket, outcome);
             }
         }

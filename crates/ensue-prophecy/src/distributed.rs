@@ -20,7 +20,7 @@
 
 use crate::limits::{FAST_PATIENCE_US, RESPONSE_BYTES_MAX};
 use crate::random::Random;
-use crate::replica_client::{CallNumber, CallOutput, Quorums, ReplicaClient, ReplicatedAnswer};
+use crate::replica_client::{CallFailure, CallNumber, CallOutput, Quorums, ReplicaClient, ReplicatedAnswer};
 use crate::rule::{Broken, Rule};
 use crate::sketch::{PublicSketch, Sketching};
 use crate::sketcher::{Path, Replica};
@@ -75,6 +75,8 @@ pub enum ClientOutput {
     Answer { response: Vec<u8>, path: Path },
     /// This replica answered a replicated request with something else than what was accepted.
     Lied(Replica),
+    /// The request has no response. A write may have been executed.
+    Failed(CallFailure),
 }
 
 #[derive(Clone, Debug)]
@@ -242,6 +244,10 @@ impl DistributedClient {
                     self.state = State::Idle;
                     ClientOutput::Answer { response: answer.response, path }
                 }
+                (CallOutput::Failed(failure), _) => {
+                    self.state = State::Idle;
+                    ClientOutput::Failed(failure)
+                }
                 (CallOutput::Accepted(_), State::Idle | State::Fast(_)) => continue,
             };
             self.outputs.push_back(output);
@@ -318,6 +324,19 @@ mod tests {
         executor(&mut client);
         client.on_tick(FAST_PATIENCE_US);
         assert!(matches!(client.take_output(), Some(ClientOutput::SendReplicated { .. })), "nobody answered");
+    }
+
+    #[test]
+    fn a_read_without_agreement_fails_and_the_next_one_begins() {
+        let mut client = client();
+        client.on_tick(FAST_PATIENCE_US);
+        for number in 0..4 {
+            let answer = ReplicatedAnswer { response: vec![number], sequence: Sequence(1) };
+            client.on_replicated_answer(Replica(number.into()), CallNumber(1), answer);
+        }
+        let last = std::iter::from_fn(|| client.take_output()).last();
+        assert_eq!(last, Some(ClientOutput::Failed(CallFailure::NoAgreement)));
+        client.on_read(0, b"q".to_vec());
     }
 
     #[test]

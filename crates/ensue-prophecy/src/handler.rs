@@ -32,6 +32,9 @@ pub enum RequestError {
     /// It changes the state of a connection, and the connections to replicas are shared.
     #[error("`{0}` changes the state of a connection, which clients of a sketcher do not have")]
     ConnectionState(String),
+    /// Correct replicas give different replies to it.
+    #[error("the replies to `{0}` differ from replica to replica")]
+    Differs(String),
     /// It is longer than a request may be.
     #[error("a request of {0} bytes is longer than {max}", max = crate::limits::REQUEST_BYTES_MAX)]
     TooLong(usize),

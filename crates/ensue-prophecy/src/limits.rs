@@ -15,7 +15,8 @@ pub const SESSIONS_MAX: usize = 4_096;
 pub const REPLICAS_MAX: usize = 64;
 /// Bytes of a request: what HTTP servers commonly accept of a request with its headers and a small body.
 pub const REQUEST_BYTES_MAX: usize = 1 << 20;
-/// Bytes of a response; a longer one is treated as a failed answer, so that a lying replica cannot fill memory.
+/// Bytes of a response; a longer fast answer is treated as none, and if enough replicas have a longer one the request
+/// is refused, so that a lying replica cannot fill memory.
 pub const RESPONSE_BYTES_MAX: usize = 16 << 20;
 /// Header lines of one HTTP message, as many as common servers accept.
 pub const HTTP_HEADERS_MAX: usize = 100;
@@ -24,6 +25,8 @@ pub const HTTP_HEADERS_MAX: usize = 100;
 pub const FAST_PATIENCE_US: u64 = 30_000;
 /// Microseconds between two transmissions of a replicated request that has no accepted answer.
 pub const RETRANSMIT_US: u64 = 100_000;
+/// Microseconds after which a replicated request without an accepted answer is given up. Its session is one of few.
+pub const CALL_PATIENCE_US: u64 = 10_000_000;
 /// Operations of one history that is judged: the judge compares the values of an object in pairs.
 pub const HISTORY_OPERATIONS_MAX: usize = 100_000;
 /// Values of one object of a history that is judged, for the same reason: 16 million pairs.

@@ -15,7 +15,9 @@ pub struct Region(pub u8);
 impl Region {
     /// The region of a request.
     pub fn of<const BYTES: usize>(request: &Sketch<BYTES>) -> Region {
-        Region(request.0[7])
+        // The history table places a request by the first eight bytes: by one of these, the regions of a sketcher would
+        // all lie in a part of its table.
+        Region(request.0[8])
     }
 }
 

@@ -6,11 +6,13 @@
 //!   response and in their sequence number, accept it, and name the replicas that answered something else.
 //! - On a late answer to the accepted number: name the replica if it answered something else.
 //! - On silence: send the request again, under the same number; the replica group executes a number once.
+//! - When no answer can reach the quorum any more, or none did for long: give the call up. Replies to the time, or with
+//!   a number of the replica's own, never agree, and a session that waited for them would be lost.
 //!
 //! The group executes requests deterministically, and each number once: a correct replica gives exactly the accepted
 //! answer, so another one is a proof. Responses are compared in the canonical form of the protocol's handler.
 
-use crate::limits::{RESPONSE_BYTES_MAX, RETRANSMIT_US};
+use crate::limits::{CALL_PATIENCE_US, RESPONSE_BYTES_MAX, RETRANSMIT_US};
 use crate::rule::{Broken, Rule};
 use crate::sketcher::Replica;
 use crate::table::Sequence;
@@ -38,6 +40,30 @@ pub enum CallOutput {
     Accepted(ReplicatedAnswer),
     /// This replica answered something else than what was accepted.
     Lied(Replica),
+    /// The request has no answer. It may have been executed.
+    Failed(CallFailure),
+}
+
+/// Why a replicated request has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallFailure {
+    /// Too few equal answers, and too few replicas that have not answered.
+    #[error("the replicas' answers differ")]
+    NoAgreement,
+    /// Enough replicas answered with more than [`RESPONSE_BYTES_MAX`].
+    #[error("the response is longer than {RESPONSE_BYTES_MAX} bytes")]
+    TooLong,
+    /// Too few answers in [`CALL_PATIENCE_US`].
+    #[error("too few replicas answer")]
+    Silence,
+}
+
+/// What a replica said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Heard {
+    Answer(ReplicatedAnswer),
+    /// More than a response may have; it is not kept.
+    TooLong,
 }
 
 /// How many of `replicas` must agree, for each way that needs agreement.
@@ -77,7 +103,7 @@ impl Quorums {
 #[derive(Clone, Debug)]
 enum Call {
     None,
-    Open { request: Vec<u8>, deadline_us: u64 },
+    Open { request: Vec<u8>, deadline_us: u64, until_us: u64 },
     Accepted(ReplicatedAnswer),
 }
 
@@ -88,7 +114,7 @@ pub struct ReplicaClient {
     number: CallNumber,
     call: Call,
     /// The first answer of each replica to the present call.
-    answers: Vec<Option<ReplicatedAnswer>>,
+    answers: Vec<Option<Heard>>,
     outputs: VecDeque<CallOutput>,
 }
 
@@ -118,41 +144,46 @@ impl ReplicaClient {
         }
     }
 
-    /// Issues a request. The one before must have been accepted.
+    /// Issues a request. The one before must have been accepted or given up.
     pub fn on_call(&mut self, now_us: u64, request: Vec<u8>) {
         assert!(!matches!(self.call, Call::Open { .. }), "a replica client issues one request at a time");
         self.number.0 += 1;
         self.answers.fill(None);
-        self.call = Call::Open { request, deadline_us: 0 };
+        let until_us = now_us.saturating_add(CALL_PATIENCE_US);
+        self.call = Call::Open { request, deadline_us: 0, until_us };
         self.transmit(now_us);
     }
 
     /// A replica's answer arrives.
     pub fn on_answer(&mut self, replica: Replica, number: CallNumber, answer: ReplicatedAnswer) {
         let Some(place) = self.answers.get_mut(replica.0 as usize) else { return };
-        if number != self.number || place.is_some() || answer.response.len() > RESPONSE_BYTES_MAX {
+        if number != self.number || place.is_some() {
             return;
         }
-        *place = Some(answer.clone());
+        let is_long = answer.response.len() > RESPONSE_BYTES_MAX;
+        let heard = if is_long { Heard::TooLong } else { Heard::Answer(answer) };
+        *place = Some(heard.clone());
         match &self.call {
-            Call::Accepted(accepted) if *accepted != answer => {
+            Call::Accepted(accepted) if heard != Heard::Answer(accepted.clone()) => {
                 self.outputs.push_back(CallOutput::Lied(replica))
             }
-            Call::Open { .. } => self.count(answer),
+            Call::Open { .. } => self.count(heard),
             Call::Accepted(_) | Call::None => {}
         }
     }
 
     /// Time has passed.
     pub fn on_tick(&mut self, now_us: u64) {
-        if self.next_deadline_us().is_some_and(|deadline_us| deadline_us <= now_us) {
-            self.transmit(now_us);
+        match self.call {
+            Call::Open { until_us, .. } if until_us <= now_us => self.fail(CallFailure::Silence),
+            Call::Open { deadline_us, .. } if deadline_us <= now_us => self.transmit(now_us),
+            Call::Open { .. } | Call::None | Call::Accepted(_) => {}
         }
     }
 
     fn transmit(&mut self, now_us: u64) {
-        let Call::Open { request, deadline_us } = &mut self.call else { return };
-        *deadline_us = now_us.saturating_add(RETRANSMIT_US);
+        let Call::Open { request, deadline_us, until_us } = &mut self.call else { return };
+        *deadline_us = now_us.saturating_add(RETRANSMIT_US).min(*until_us);
         for (replica, answer) in self.answers.iter().enumerate() {
             if answer.is_none() {
                 let (replica, request) = (Replica(replica as u32), request.clone());
@@ -161,18 +192,29 @@ impl ReplicaClient {
         }
     }
 
-    fn count(&mut self, answer: ReplicatedAnswer) {
-        let equal = self.answers.iter().flatten().filter(|other| **other == answer).count();
-        if equal < self.quorum {
+    fn count(&mut self, heard: Heard) {
+        let votes = |one: &Heard| self.answers.iter().flatten().filter(|other| *other == one).count();
+        if votes(&heard) < self.quorum {
+            let most = self.answers.iter().flatten().map(votes).max().unwrap_or(0);
+            let silent = self.answers.iter().filter(|answer| answer.is_none()).count();
+            if most + silent < self.quorum {
+                self.fail(CallFailure::NoAgreement);
+            }
             return;
         }
         for (replica, other) in self.answers.iter().enumerate() {
-            if other.as_ref().is_some_and(|other| *other != answer) {
+            if other.as_ref().is_some_and(|other| *other != heard) {
                 self.outputs.push_back(CallOutput::Lied(Replica(replica as u32)));
             }
         }
+        let Heard::Answer(answer) = heard else { return self.fail(CallFailure::TooLong) };
         self.call = Call::Accepted(answer.clone());
         self.outputs.push_back(CallOutput::Accepted(answer));
+    }
+
+    fn fail(&mut self, failure: CallFailure) {
+        self.call = Call::None;
+        self.outputs.push_back(CallOutput::Failed(failure));
     }
 }
 
@@ -218,6 +260,40 @@ mod tests {
             [CallOutput::Lied(Replica(3))],
             "a late lie, of the sequence number"
         );
+    }
+
+    #[test]
+    fn a_call_that_can_have_no_answer_is_given_up() {
+        let mut client = ReplicaClient::new(4, 2, Broken::none());
+        client.on_call(0, b"q".to_vec());
+        outputs(&mut client);
+        for replica in 0..3 {
+            client.on_answer(Replica(replica), CallNumber(1), answer(&replica.to_string(), 3));
+            assert_eq!(outputs(&mut client), [], "the last one may agree");
+        }
+        client.on_answer(Replica(3), CallNumber(1), answer("3", 3));
+        assert_eq!(outputs(&mut client), [CallOutput::Failed(CallFailure::NoAgreement)]);
+        assert_eq!(client.next_deadline_us(), None);
+
+        client.on_call(0, b"q".to_vec());
+        outputs(&mut client);
+        let long =
+            |byte| ReplicatedAnswer { response: vec![byte; RESPONSE_BYTES_MAX + 1], sequence: Sequence(3) };
+        client.on_answer(Replica(0), CallNumber(2), answer("lie", 3));
+        client.on_answer(Replica(1), CallNumber(2), long(1));
+        client.on_answer(Replica(2), CallNumber(2), long(1));
+        let failed = CallOutput::Failed(CallFailure::TooLong);
+        assert_eq!(outputs(&mut client), [CallOutput::Lied(Replica(0)), failed]);
+
+        client.on_call(5, b"q".to_vec());
+        client.on_answer(Replica(0), CallNumber(3), answer("one", 3));
+        outputs(&mut client);
+        client.on_tick(CALL_PATIENCE_US + 4);
+        assert_eq!(outputs(&mut client).len(), 3);
+        client.on_tick(CALL_PATIENCE_US + 5);
+        assert_eq!(outputs(&mut client), [CallOutput::Failed(CallFailure::Silence)]);
+        client.on_answer(Replica(1), CallNumber(3), answer("one", 3));
+        assert_eq!(outputs(&mut client), [], "late");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! - On a fast answer: look the request up again. If the sketches agree, or the request is whitelisted, return the
 //!   answer. Otherwise issue the request to the replicated service, in the same session.
 //! - On no fast answer in time: the same as on one that does not agree.
+//! - On a replicated request that has no answer: refuse it, so that its session is free.
 //! - On a replicated answer: return it. If the request is a read and the answer's sequence number is newer than that of
 //!   the entry, it becomes the entry, and whether it differs from the former one is an outcome for the blacklist.
 //! - On a region that moves: no fast answer of it is returned, and what is asked before it is owned enters no table.
@@ -25,6 +26,7 @@ use crate::limits::{
 };
 use crate::random::Random;
 use crate::regions::{Ownership, Region, Regions};
+use crate::replica_client::CallFailure;
 use crate::rule::{Broken, Rule};
 use crate::sessions::{Exchange, Sessions, SessionsError};
 use crate::sketch::{KeyedSketch, Sketching};
@@ -111,6 +113,9 @@ pub enum Refusal {
     /// Too many requests wait; the client may try again.
     #[error("busy: {WAITING_REQUESTS_MAX} requests wait already")]
     Busy,
+    /// The replicas gave no answer; a write may have been executed.
+    #[error(transparent)]
+    Unanswered(#[from] CallFailure),
     /// Another sketcher serves it.
     #[error("another sketcher owns this region of the history table")]
     ForeignRegion,
@@ -261,9 +266,10 @@ impl<H: Handler> Sketcher<H> {
         self.start_waiting(now_us);
     }
 
-    /// One replica's answer to a fast read arrives.
-    pub fn on_fast_answer(&mut self, now_us: u64, exchange: Exchange, response: Vec<u8>) {
-        if !matches!(self.sessions.work(exchange), Some(Work::Fast(_))) {
+    /// One replica's answer to a fast read arrives. Exchanges can be guessed, so what another replica than the one that
+    /// was asked says is ignored: otherwise the quickest one would answer all.
+    pub fn on_fast_answer(&mut self, now_us: u64, exchange: Exchange, replica: Replica, response: Vec<u8>) {
+        if !matches!(self.sessions.work(exchange), Some(Work::Fast(read)) if read.replica == replica) {
             return;
         }
         let Some(Work::Fast(read)) = self.sessions.take(exchange) else { return };
@@ -300,6 +306,17 @@ impl<H: Handler> Sketcher<H> {
         }
         let path = if call.failed.is_some() { Path::FailedFast } else { Path::Replicated };
         self.answer(exchange, call.pending.id, response, path);
+        self.start_waiting(now_us);
+    }
+
+    /// The replica client of a session gave a replicated request up.
+    pub fn on_replicated_failure(&mut self, now_us: u64, exchange: Exchange, failure: CallFailure) {
+        if !matches!(self.sessions.work(exchange), Some(Work::Replicated(_))) {
+            return;
+        }
+        let Some(Work::Replicated(call)) = self.sessions.take(exchange) else { return };
+        self.sessions.free(exchange);
+        self.refuse(call.pending.id, Refusal::Unanswered(failure));
         self.start_waiting(now_us);
     }
 

@@ -5,8 +5,9 @@
 //! the table is one array of sets of 16 entries, as caches of processors are, and no map with a list through it: the
 //! links and the index of an exact LRU would cost 16 bytes more. Each set is in order of use, and a new entry replaces
 //! the least recently used one of its set. A request's set follows from its sketch, which nobody without the key can
-//! choose. Sets do not fill evenly: a table holds nine tenths of the first requests that are as many as its entries,
-//! and is full when about twice as many have come.
+//! choose; in D-Prophecy there is no key, and anybody can find requests of one set. Sets do not fill evenly: a table
+//! holds nine tenths of the first requests that are as many as its entries, and is full when about twice as many have
+//! come.
 //!
 //! Eviction loses a sequence number. A replicated read that was issued long ago could then enter its old response as if
 //! it were the first, after a newer one had been returned to a client. The table remembers the highest sequence number

@@ -48,6 +48,14 @@ pub struct Rules {
     pub translate_stamps: bool,
     /// Resets and early ends of a failed application are kept from the client.
     pub hide_resets: bool,
+    /// A request goes to the application only where it is proved that the client has nothing of its response.
+    pub prove_setup: bool,
+    /// Packets count only where the client's own can stand in its stream.
+    pub check_places: bool,
+    /// The head of another server's response is adopted only if its body is the same.
+    pub compare_heads: bool,
+    /// A connection that was passed through is forgotten when it is over.
+    pub forget_closed: bool,
 }
 
 impl Rules {
@@ -60,10 +68,14 @@ impl Rules {
         adopt_record: true,
         translate_stamps: true,
         hide_resets: true,
+        prove_setup: true,
+        check_places: true,
+        compare_heads: true,
+        forget_closed: true,
     };
 
     /// The names under which [`Rules::without`] knows the rules.
-    pub const NAMES: [&'static str; 7] = [
+    pub const NAMES: [&'static str; 11] = [
         "block-first-response",
         "hold-request-ack",
         "splice-isn",
@@ -71,6 +83,10 @@ impl Rules {
         "adopt-record",
         "translate-stamps",
         "hide-resets",
+        "prove-setup",
+        "check-places",
+        "compare-heads",
+        "forget-closed",
     ];
 
     /// All rules but the named one. `None` if there is no such rule.
@@ -85,6 +101,10 @@ impl Rules {
             "adopt-record" => &mut rules.adopt_record,
             "translate-stamps" => &mut rules.translate_stamps,
             "hide-resets" => &mut rules.hide_resets,
+            "prove-setup" => &mut rules.prove_setup,
+            "check-places" => &mut rules.check_places,
+            "compare-heads" => &mut rules.compare_heads,
+            "forget-closed" => &mut rules.forget_closed,
             _ => return None,
         };
         *rule = false;
@@ -157,6 +177,8 @@ pub struct Config {
     pub epoch_us: u64,
     /// The objects that timestamps can name.
     pub objects: Objects,
+    /// Whether bodies without a length, and the chunks of chunked ones, are the same on every server.
+    pub streams: bool,
     /// The rules, all followed but in a simulation.
     pub rules: Rules,
 }

@@ -8,11 +8,11 @@ mod exchange;
 mod recovery;
 mod server;
 
-use crate::config::Config;
+use crate::config::{Config, Rules};
 use crate::isn;
 use crate::limits::{
-    BROKEN_US, IDLE_US_MAX, LINGER_US, OLD_SYN_BYTES_MAX, RECOVERY_US_MAX, SCALE_MAX, SEGMENT_SIZE_DEFAULT,
-    WINDOW_SHOWN_MIN,
+    BROKEN_US, IDLE_US_MAX, LINGER_US, OLD_SYN_BYTES_MAX, OPENING_US_MAX, RECOVERY_US_MAX, SCALE_MAX,
+    SEGMENT_SIZE_DEFAULT, UNCONFIRMED_US_MAX, WINDOW_SHOWN_MIN,
 };
 use crate::mapping::Mapping;
 use crate::output::{Now, Outbox, Side};
@@ -49,6 +49,17 @@ enum Stage {
     Over,
 }
 
+/// What becomes of a SYN between the ends of a known connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnSyn {
+    /// The server's TCP judges it.
+    Forward,
+    /// It ends here.
+    Ignore,
+    /// It begins a new connection in place of this one.
+    Replace,
+}
+
 #[derive(Debug)]
 pub(crate) struct Connection {
     key: Key,
@@ -63,6 +74,8 @@ pub(crate) struct Connection {
     client_first: Option<Seq>,
     /// Sequence number after all that was passed to the server.
     client_next: Seq,
+    /// Sequence number after all that the client sent, further requests among it, which are not passed on yet.
+    client_sent: Option<Seq>,
     client_window: u16,
     /// What the client's window is shifted by for a server whose TCP does not scale, after one whose TCP did.
     window_shift: u8,
@@ -88,6 +101,12 @@ pub(crate) struct Connection {
     /// The exchange whose record stands in the store.
     saved: Option<Seq>,
     client_closed: bool,
+    /// The connection was passed through, and the server reset it.
+    was_reset: bool,
+    /// The connection was recovered, and its client has acknowledged nothing new: it may be a stranger's.
+    unconfirmed: bool,
+    /// A SYN that does not belong to the connection while it opens: if the server answers it, it does.
+    rival: Option<Box<Packet>>,
     active: Now,
 }
 
@@ -103,14 +122,17 @@ impl Connection {
         };
         connection.stamped = options.timestamps.is_some();
         if config.mode.stamps() && connection.stamped {
-            connection.derived = true;
             let stamp = Stamp { mark: Mark::Setup, scale: connection.path.window_scale };
             connection.clock = Clock::Table(Box::new(Table::new(stamp)));
+        }
+        if config.mode.stores() || connection.stamped {
+            connection.derived = true;
             let epoch = now.0 / config.epoch_us.max(1);
             connection.view_first = isn::initial(&config.cluster_key, key.client, key.service, epoch).plus(1);
         }
         connection.client_first = Some(syn.seq);
         connection.client_next = syn.seq.plus(1);
+        connection.server_acked = connection.client_next;
         connection.exchange = Exchange::idle(connection.client_next);
         connection
     }
@@ -126,6 +148,7 @@ impl Connection {
             clock: Clock::Shifted(Shift::default()),
             client_first: None,
             client_next: Seq(0),
+            client_sent: None,
             client_window: 0,
             window_shift: 0,
             client_stamp: 0,
@@ -143,6 +166,9 @@ impl Connection {
             held: VecDeque::new(),
             saved: None,
             client_closed: false,
+            was_reset: false,
+            unconfirmed: false,
+            rival: None,
             active: now,
         }
     }
@@ -152,16 +178,44 @@ impl Connection {
         self.local
     }
 
-    /// Whether this SYN is a repetition of the connection's own, which is not open yet.
-    pub fn began_with(&self, syn: &Packet) -> bool {
-        self.client_first == Some(syn.seq) && matches!(self.stage, Stage::Opening)
+    /// What becomes of a SYN between the ends of this connection. Anybody can send one, so it takes no connection away
+    /// that is not over.
+    pub fn on_syn(&mut self, syn: &Packet, context: &mut Context<'_>) -> OnSyn {
+        // An old copy of the connection's own: a new connection of the same client begins elsewhere in the space of
+        // sequence numbers.
+        let is_past = (1..=OLD_SYN_BYTES_MAX).contains(&self.client_next.since(syn.seq));
+        match self.stage {
+            Stage::Opening => {
+                if self.client_first == Some(syn.seq) {
+                    self.active = context.now;
+                } else {
+                    self.rival = Some(Box::new(syn.clone()));
+                }
+                OnSyn::Forward
+            }
+            Stage::LookingUp { .. } | Stage::Connecting(_) => OnSyn::Ignore,
+            Stage::Open | Stage::Broken if is_past => OnSyn::Ignore,
+            Stage::Open if !self.is_closed(context.config.rules) && context.config.rules.check_places => {
+                // A client that has forgotten the connection resets it upon this, and begins anew (RFC 5961).
+                self.acknowledge_client(self.floor.unwrap_or(self.server_acked), context);
+                OnSyn::Ignore
+            }
+            Stage::Open | Stage::Broken | Stage::Over => OnSyn::Replace,
+        }
     }
 
-    /// Whether this SYN is an old copy of the connection's own: a new connection of the same client begins elsewhere
-    /// in the space of sequence numbers.
-    pub fn is_past(&self, syn: &Packet) -> bool {
-        let opened = !matches!(self.stage, Stage::Opening | Stage::LookingUp { .. });
-        opened && (1..=OLD_SYN_BYTES_MAX).contains(&self.client_next.since(syn.seq))
+    /// Whether nothing but SYN was seen of the client.
+    pub fn is_opening(&self) -> bool {
+        matches!(self.stage, Stage::Opening)
+    }
+
+    /// Whether the connection is being recovered, or was, and its client did not confirm it yet.
+    pub fn is_recovering(&self) -> bool {
+        match self.stage {
+            Stage::LookingUp { .. } | Stage::Connecting(_) => true,
+            Stage::Open => self.unconfirmed,
+            Stage::Opening | Stage::Broken | Stage::Over => false,
+        }
     }
 
     pub fn is_over(&self) -> bool {
@@ -169,12 +223,14 @@ impl Connection {
     }
 
     /// Whether the connection has been silent for longer than its stage allows.
-    pub fn is_expired(&self, now: Now) -> bool {
+    pub fn is_expired(&self, now: Now, rules: Rules) -> bool {
         let limit = match self.stage {
             Stage::LookingUp { .. } | Stage::Connecting(_) => RECOVERY_US_MAX,
             Stage::Broken => BROKEN_US,
-            Stage::Open if self.client_closed && self.is_answered() => LINGER_US,
-            _ => IDLE_US_MAX,
+            Stage::Opening => OPENING_US_MAX,
+            Stage::Open if self.is_closed(rules) => LINGER_US,
+            Stage::Open if self.unconfirmed => UNCONFIRMED_US_MAX,
+            Stage::Open | Stage::Over => IDLE_US_MAX,
         };
         now.0.saturating_sub(self.active.0) > limit
     }
@@ -184,8 +240,9 @@ impl Connection {
         if self.local.is_some() {
             self.reset_server(context);
         }
-        // A recovery that came to nothing leaves the record to the server that comes next.
-        if matches!(self.stage, Stage::Open) && self.is_answered() {
+        // A recovery that came to nothing leaves the record to the server that comes next. While the client may ask
+        // again, the record of its last exchange proves where the next one begins.
+        if matches!(self.stage, Stage::Open) && self.is_answered() && self.client_closed {
             self.delete_record(context);
         }
         self.stage = Stage::Over;
@@ -200,6 +257,15 @@ impl Connection {
     /// Whether the client has all of the last response.
     fn is_answered(&self) -> bool {
         matches!(self.exchange, Exchange::Idle(_) | Exchange::Closing)
+    }
+
+    /// Whether both sides have said all, as far as this gateway can tell.
+    fn is_closed(&self, rules: Rules) -> bool {
+        let ended = self.server_fin.is_some_and(|fin| self.acked > self.mapping.view(fin));
+        match self.exchange {
+            Exchange::Unprotected => rules.forget_closed && (self.was_reset || (self.client_closed && ended)),
+            _ => self.client_closed && self.is_answered(),
+        }
     }
 
     /// The end that stands for the client on this machine.

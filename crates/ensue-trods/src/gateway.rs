@@ -1,18 +1,22 @@
 //! The gateway of one server: its table of connections, between the network and the TCP stack.
 
 use crate::config::Config;
-use crate::connection::{Connection, Context};
-use crate::limits::{CONNECTIONS_MAX, LOCAL_PORTS};
+use crate::connection::{Connection, Context, OnSyn};
+use crate::limits::{CONNECTIONS_MAX, LOCAL_PORTS, RECOVERIES_MAX};
 use crate::output::{Counters, Now, Outbox, Output, Side};
 use crate::packet::{self, Flags, Packet};
 use crate::store::{Key, StoreOutcome, Ticket};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// TRODS on one server: packets, outcomes of the store and ticks go in, outputs come out.
 #[derive(Debug)]
 pub struct Trods {
     config: Config,
     table: BTreeMap<Key, Connection>,
+    /// Connections in the order of their SYN, the oldest first, of which some may be open or gone.
+    openings: VecDeque<Key>,
+    /// How many connections are being recovered, or are not confirmed.
+    recovering: usize,
     out: Outbox,
 }
 
@@ -20,7 +24,13 @@ impl Trods {
     /// A gateway that knows no connection yet.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self { config, table: BTreeMap::new(), out: Outbox::new(LOCAL_PORTS) }
+        Self {
+            config,
+            table: BTreeMap::new(),
+            openings: VecDeque::new(),
+            recovering: 0,
+            out: Outbox::new(LOCAL_PORTS),
+        }
     }
 
     /// Takes an IPv4 packet that came from `side`. The first output is the verdict on it.
@@ -58,11 +68,14 @@ impl Trods {
         let over: Vec<Key> = self
             .table
             .iter()
-            .filter(|(_, connection)| connection.is_expired(now))
+            .filter(|(_, connection)| connection.is_expired(now, self.config.rules))
             .map(|(key, _)| *key)
             .collect();
         for key in over {
             self.with(now, key, Connection::expire);
+        }
+        while self.openings.front().is_some_and(|key| !self.is_opening(key)) {
+            self.openings.pop_front();
         }
     }
 
@@ -91,7 +104,8 @@ impl Trods {
         if self.table.contains_key(&key) {
             return self.with(now, key, |connection, context| connection.on_client(bytes, packet, context));
         }
-        if packet.has(Flags::RST) || !packet.has(Flags::ACK) || self.table.len() >= CONNECTIONS_MAX {
+        let recoverable = !packet.has(Flags::RST) && packet.has(Flags::ACK);
+        if !recoverable || self.recovering >= RECOVERIES_MAX || !self.make_room(now) {
             self.out.counters.ignored += 1;
             return;
         }
@@ -100,22 +114,51 @@ impl Trods {
     }
 
     fn on_syn(&mut self, now: Now, key: Key, bytes: &[u8], packet: Packet) {
-        let known = self.table.get(&key).is_some_and(|connection| connection.began_with(&packet));
-        if self.table.get(&key).is_some_and(|connection| connection.is_past(&packet)) {
-            self.out.counters.ignored += 1;
-            return;
-        }
-        if !known {
-            if self.table.contains_key(&key) {
-                self.with(now, key, Connection::expire);
-            }
-            if self.table.len() >= CONNECTIONS_MAX {
-                self.out.counters.refused += 1;
+        let mut action = OnSyn::Replace;
+        self.with(now, key, |connection, context| action = connection.on_syn(&packet, context));
+        match action {
+            OnSyn::Ignore => {
+                self.out.counters.ignored += 1;
                 return;
             }
-            self.table.insert(key, Connection::of_syn(key, &packet, now, &self.config));
+            OnSyn::Forward => {}
+            OnSyn::Replace => {
+                self.with(now, key, Connection::expire);
+                if !self.make_room(now) {
+                    self.out.counters.refused += 1;
+                    return;
+                }
+                self.open(now, key, &packet);
+            }
         }
         self.out.send(Side::Server, bytes.to_vec());
+    }
+
+    fn open(&mut self, now: Now, key: Key, syn: &Packet) {
+        if self.openings.len() >= CONNECTIONS_MAX {
+            self.drop_opening(now);
+        }
+        self.openings.push_back(key);
+        self.table.insert(key, Connection::of_syn(key, syn, now, &self.config));
+    }
+
+    /// Whether there is room for a connection. A SYN costs its sender nothing, so the oldest of those that are not open
+    /// yet gives way; the server's TCP decides how to bear a flood of them.
+    fn make_room(&mut self, now: Now) -> bool {
+        while self.table.len() >= CONNECTIONS_MAX && !self.openings.is_empty() {
+            self.drop_opening(now);
+        }
+        self.table.len() < CONNECTIONS_MAX
+    }
+
+    fn drop_opening(&mut self, now: Now) {
+        if let Some(oldest) = self.openings.pop_front().filter(|key| self.is_opening(key)) {
+            self.with(now, oldest, Connection::expire);
+        }
+    }
+
+    fn is_opening(&self, key: &Key) -> bool {
+        self.table.get(key).is_some_and(Connection::is_opening)
     }
 
     fn on_server(&mut self, now: Now, bytes: &[u8], packet: Packet) {
@@ -137,7 +180,9 @@ impl Trods {
     fn with(&mut self, now: Now, key: Key, act: impl FnOnce(&mut Connection, &mut Context<'_>)) {
         let Some(connection) = self.table.get_mut(&key) else { return };
         let mut context = Context { now, config: &self.config, out: &mut self.out };
+        self.recovering -= usize::from(connection.is_recovering());
         act(connection, &mut context);
+        self.recovering += usize::from(connection.is_recovering());
         if connection.is_over() {
             if let Some(port) = connection.local() {
                 self.out.release(port);
@@ -146,3 +191,6 @@ impl Trods {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

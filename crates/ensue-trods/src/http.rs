@@ -32,6 +32,17 @@ pub enum Body {
     UntilClose,
 }
 
+/// The bytes of a partial response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The first byte.
+    pub first: u64,
+    /// The byte after the last.
+    pub end: u64,
+    /// Length of the whole object.
+    pub total: u64,
+}
+
 /// The head of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
@@ -43,8 +54,10 @@ pub struct Response {
     pub body: Body,
     /// Whether the server closes after the body.
     pub close: bool,
-    /// First byte and total length of a partial response.
-    pub range: Option<(u64, u64)>,
+    /// Which bytes of the object a partial response has.
+    pub range: Option<Range>,
+    /// When the object was changed, in the server's words.
+    pub modified: Option<Vec<u8>>,
     /// Whether the body depends on headers of the request.
     pub varies: bool,
 }
@@ -62,9 +75,27 @@ pub enum Head<T> {
 
 const END: &[u8] = b"\r\n\r\n";
 
-/// Bytes of the head at the start of `bytes`, with its empty line.
-fn head_length(bytes: &[u8]) -> Option<usize> {
-    bytes.windows(END.len()).position(|window| window == END).map(|at| at + END.len())
+/// Where the head at the start of `bytes` ends.
+enum End {
+    /// Not here.
+    Missing,
+    /// After so many bytes, with its empty line.
+    At(usize),
+    /// At a line that ends without carriage return: servers take it, and a gateway that waits for more would not.
+    Loose,
+}
+
+fn head_end(bytes: &[u8]) -> End {
+    let strict = bytes.windows(END.len()).position(|window| window == END).map(|at| at + END.len());
+    let bare = |window: &[u8]| window.starts_with(b"\n\n") || window == b"\n\r\n";
+    let loose = bytes.windows(3).position(bare).map(|at| at + 3);
+    match (strict, loose) {
+        (Some(strict), Some(loose)) if strict <= loose => End::At(strict),
+        (Some(strict), None) => End::At(strict),
+        (_, Some(_)) => End::Loose,
+        (None, None) if bytes.ends_with(b"\n\n") => End::Loose,
+        (None, None) => End::Missing,
+    }
 }
 
 fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -107,8 +138,10 @@ pub fn request(bytes: &[u8], bytes_max: usize) -> Head<Request> {
     if !b"GET ".starts_with(start) {
         return Head::Other;
     }
-    let Some(length) = head_length(bytes) else {
-        return if bytes.len() < bytes_max { Head::Partial } else { Head::Other };
+    let length = match head_end(bytes) {
+        End::At(length) => length,
+        End::Missing if bytes.len() < bytes_max => return Head::Partial,
+        End::Missing | End::Loose => return Head::Other,
     };
     let head = &bytes[..length];
     let mut words = lines(head).next().unwrap_or_default().split(|byte| *byte == b' ');
@@ -141,8 +174,10 @@ pub fn response(bytes: &[u8], bytes_max: usize) -> Head<Response> {
     if !b"HTTP/1.".starts_with(start) {
         return Head::Other;
     }
-    let Some(length) = head_length(bytes) else {
-        return if bytes.len() < bytes_max { Head::Partial } else { Head::Other };
+    let length = match head_end(bytes) {
+        End::At(length) => length,
+        End::Missing if bytes.len() < bytes_max => return Head::Partial,
+        End::Missing | End::Loose => return Head::Other,
     };
     let head = &bytes[..length];
     let mut words = lines(head).next().unwrap_or_default().split(|byte| *byte == b' ');
@@ -155,7 +190,8 @@ pub fn response(bytes: &[u8], bytes_max: usize) -> Head<Response> {
     }
     let body = match (field(head, "transfer-encoding"), field(head, "content-length")) {
         _ if matches!(status, 204 | 304) => Body::Length(0),
-        (Some(_), _) => Body::Chunked,
+        (Some(coding), _) if coding.eq_ignore_ascii_case(b"chunked") => Body::Chunked,
+        (Some(_), _) => return Head::Other,
         (None, Some(value)) => match number(value) {
             Some(length) => Body::Length(length),
             None => return Head::Other,
@@ -168,21 +204,31 @@ pub fn response(bytes: &[u8], bytes_max: usize) -> Head<Response> {
         body,
         close: body == Body::UntilClose || closes(head, version_1_0),
         range: field(head, "content-range").and_then(content_range),
+        modified: field(head, "last-modified").map(<[u8]>::to_vec),
         varies: field(head, "vary").is_some() || field(head, "content-encoding").is_some(),
     })
 }
 
-/// First byte and total of `bytes 7-99/100`; for `bytes */100` both are 100.
-fn content_range(value: &[u8]) -> Option<(u64, u64)> {
+/// Whether two responses are to one object in one state, as far as their heads tell: then the bytes of one body may
+/// follow those of the other.
+#[must_use]
+pub fn agree(one: &Response, other: &Response) -> bool {
+    let both = one.modified.is_some() && other.modified.is_some();
+    one.status == other.status && one.body == other.body && (!both || one.modified == other.modified)
+}
+
+/// The bytes of `bytes 7-99/100`; of `bytes */100` there are none, after the last.
+fn content_range(value: &[u8]) -> Option<Range> {
     let value = value.strip_prefix(b"bytes ")?;
     let slash = value.iter().position(|byte| *byte == b'/')?;
     let total = number(&value[slash + 1..])?;
     let range = &value[..slash];
     if range == b"*" {
-        return Some((total, total));
+        return Some(Range { first: total, end: total, total });
     }
     let dash = range.iter().position(|byte| *byte == b'-')?;
-    Some((number(&range[..dash])?, total))
+    let end = number(&range[dash + 1..])?.checked_add(1)?;
+    Some(Range { first: number(&range[..dash])?, end, total })
 }
 
 /// The request that fetches the same object from byte `first` on; from 0 on, it asks for no range.

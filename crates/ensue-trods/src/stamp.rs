@@ -14,15 +14,17 @@
 //! echo; after 64 a client takes a new timestamp for an old one and drops its packet. Here the index stops 60 steps
 //! after the last echo, and packets share a timestamp until an echo arrives.
 
-use crate::limits::{STAMP_MARGIN, STAMP_STEPS_MAX};
+use crate::limits::{STAMP_MARGIN, STAMP_SHARED_MAX, STAMP_STEPS_MAX};
 
 /// Bytes of a unit of the head's length.
 pub const UNIT_BYTES: usize = 64;
-/// Most units of a head: 30 and 31 have other meanings.
-pub const UNITS_MAX: usize = 29;
+/// The lengths to which heads are padded, in units; 30 and 31 have other meanings. They are few, so that the heads of
+/// two servers, which differ by some bytes, have one length: nothing else arbitrates between servers that both answer.
+pub const UNITS: [usize; 4] = [8, 16, 22, 29];
 
-const UNITS_UNPROTECTED: u32 = 30;
-const UNITS_IN_STORE: u32 = 31;
+/// In the order in which a connection may have them, so that its timestamps only grow.
+const UNITS_IN_STORE: u32 = 30;
+const UNITS_UNPROTECTED: u32 = 31;
 const SCALE_NONE: u32 = 15;
 const INDEXES: u32 = 128;
 /// A first index that is not 0, so that a server whose table starts here is not mistaken for one that wrapped.
@@ -113,7 +115,7 @@ impl Clock {
     /// The server's first value is known, though the client does not see the packet that brought it.
     pub fn prime(&mut self, value: u32) {
         match self {
-            Self::Shifted(shift) => shift.sent = Some((value, value)),
+            Self::Shifted(shift) => shift.sent = Some(value),
             Self::Table(table) => table.first = Some(value),
         }
     }
@@ -121,10 +123,17 @@ impl Clock {
     /// A value for a packet of the gateway's own: the newest one again. `None` before the server's first.
     pub fn repeated(&mut self) -> Option<u32> {
         let last = match self {
-            Self::Shifted(shift) => shift.sent.map(|(last, _)| last),
+            Self::Shifted(shift) => shift.sent,
             Self::Table(table) => table.values[table.current as usize].or(table.first),
         };
         last.map(|value| self.outbound(value))
+    }
+
+    /// Whether the client echoed the timestamp of a response that is not this server's: another one answered, too.
+    pub fn is_foreign(&self, echo: u32) -> bool {
+        let Self::Table(table) = self else { return false };
+        let (theirs, ours) = (Stamp::read(echo).mark, table.stamp.mark);
+        matches!(theirs, Mark::Object { .. }) && ours != Mark::Setup && theirs != ours
     }
 
     /// Marks the exchange in all timestamps from now on.
@@ -139,8 +148,9 @@ impl Clock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Shift {
     delta: u32,
-    /// The last and the first value of the server.
-    sent: Option<(u32, u32)>,
+    /// The last value of the server, and the first one that the client was shown.
+    sent: Option<u32>,
+    began: Option<u32>,
     /// A value that the next one must not be below.
     floor: Option<u32>,
 }
@@ -149,29 +159,31 @@ impl Shift {
     /// A clock that continues after what the client echoed of another server.
     #[must_use]
     pub fn after(echo: u32) -> Self {
-        Self { delta: 0, sent: None, floor: Some(echo.wrapping_add(STAMP_MARGIN)) }
+        Self { delta: 0, sent: None, began: None, floor: Some(echo.wrapping_add(STAMP_MARGIN)) }
     }
 
     fn outbound(&mut self, value: u32) -> u32 {
         if let Some(floor) = self.floor.take() {
             self.delta = floor.wrapping_sub(value);
         }
-        let last = self.sent.map_or(value, |(last, _)| if is_later(value, last) { value } else { last });
-        self.sent = Some((last, self.sent.map_or(value, |(_, first)| first)));
+        self.sent = Some(self.sent.filter(|last| is_later(*last, value)).unwrap_or(value));
+        self.began.get_or_insert(value);
         value.wrapping_add(self.delta)
     }
 
     fn inbound(&mut self, echo: u32) -> u32 {
-        let Some((last, first)) = self.sent else { return 0 };
+        // To an echo of which nothing is known, the newest value is the answer: a round trip that seems short does no
+        // harm, and one of a connection's age stops a sender for as long.
+        let Some(last) = self.sent else { return 0 };
         if self.floor.is_some() {
-            return first;
+            return last;
         }
         let value = echo.wrapping_sub(self.delta);
         if is_later(value, last) {
             self.floor = Some(echo.wrapping_add(STAMP_MARGIN));
             return last;
         }
-        if is_later(first, value) { first } else { value }
+        if self.began.is_some_and(|began| is_later(began, value)) { last } else { value }
     }
 }
 
@@ -188,6 +200,8 @@ pub struct Table {
     current: u32,
     echoed: u32,
     first: Option<u32>,
+    /// The server's newest value, which packets may have carried under an older index.
+    last: Option<u32>,
     /// The next value takes a new index, whatever the window says: an echo of another server was seen.
     jump: Option<u32>,
 }
@@ -197,7 +211,7 @@ impl Table {
     #[must_use]
     pub fn new(stamp: Stamp) -> Self {
         let values = [None; INDEXES as usize];
-        Self { stamp, values, current: INDEX_FIRST, echoed: INDEX_FIRST, first: None, jump: None }
+        Self { stamp, values, current: INDEX_FIRST, echoed: INDEX_FIRST, first: None, last: None, jump: None }
     }
 
     /// The table of a connection of which the client echoed a value of another server.
@@ -216,6 +230,7 @@ impl Table {
 
     fn outbound(&mut self, value: u32) -> u32 {
         self.first.get_or_insert(value);
+        self.last = Some(self.last.filter(|last| is_later(*last, value)).unwrap_or(value));
         let next = (self.current + 1) % INDEXES;
         if let Some(index) = self.jump.take() {
             self.current = index;
@@ -227,6 +242,10 @@ impl Table {
                     self.current = next;
                     self.values[next as usize] = Some(value);
                 }
+                // Packets share an index while no echo comes, for a second at most: then the newest of them counts.
+                Some(held) if is_later(value, held.wrapping_add(STAMP_SHARED_MAX)) => {
+                    self.values[self.current as usize] = Some(value);
+                }
                 Some(_) => {}
                 None => self.values[self.current as usize] = Some(value),
             }
@@ -236,23 +255,24 @@ impl Table {
 
     fn inbound(&mut self, echo: u32) -> u32 {
         let index = echo >> 25;
-        let earliest = self.first.unwrap_or(0);
+        // As in `Shift`: what is not known is answered with the newest value.
+        let newest = self.last.or(self.first).unwrap_or(0);
         if self.jump.is_some() {
             // Nothing was sent since the last jump was decided; a later echo moves the target.
             if steps(self.echoed, index) < INDEXES / 2 {
                 self.rebase(index);
             }
-            return earliest;
+            return newest;
         }
         let behind = steps(index, self.current);
         if behind >= INDEXES / 2 {
             self.rebase(index);
-            return self.values[self.current as usize].unwrap_or(earliest);
+            return newest;
         }
         if steps(self.echoed, index) <= steps(self.echoed, self.current) {
             self.echoed = index;
         }
-        self.values[index as usize].unwrap_or(earliest)
+        self.values[index as usize].unwrap_or(newest)
     }
 }
 
@@ -336,6 +356,49 @@ mod tests {
         fn max_serial(self, other: Self) -> Self {
             if is_later(self, other) { self } else { other }
         }
+    }
+
+    /// A sender that is told the first value takes the connection's age for a round trip, and stands still for as long.
+    #[test]
+    fn an_echo_that_nobody_knows_is_answered_with_the_newest_value() {
+        let mut table = Table::new(stamp());
+        let mut sent = table.outbound(0);
+        for value in 1..1000 {
+            sent = table.outbound(value);
+            table.inbound(sent);
+        }
+        assert_eq!(table.inbound(sent.wrapping_add(40 << 25)), 999);
+        assert_eq!(table.inbound(sent.wrapping_add(41 << 25)), 999);
+        let jumped = table.outbound(1000);
+        // No echo comes for long.
+        for value in 1001..9000 {
+            table.outbound(value);
+        }
+        assert!(table.inbound(jumped.wrapping_sub(40 << 25)) == 8999 && table.inbound(jumped) > 7000);
+        let mut table = Table::new(stamp());
+        (0..1000).for_each(|value| {
+            sent = table.outbound(value);
+            table.inbound(sent);
+        });
+        table.inbound(sent.wrapping_add(40 << 25));
+        let jumped = table.outbound(1000);
+        assert_eq!(table.inbound(sent), 1000);
+        assert_eq!(table.inbound(jumped), 1000);
+
+        let mut shift = Shift::default();
+        assert_eq!((shift.outbound(0), shift.outbound(999)), (0, 999));
+        assert_eq!(shift.inbound(900_000), 999);
+        assert_eq!(shift.inbound(5), 999);
+        assert_eq!(shift.outbound(1000), 900_000 + STAMP_MARGIN);
+        assert_eq!(shift.inbound(899_000), 1000);
+    }
+
+    #[test]
+    fn marks_only_grow() {
+        let bits =
+            [Mark::Setup, Mark::Object { units: 29, object: u16::MAX }, Mark::InStore, Mark::Unprotected]
+                .map(|mark| Stamp { mark, scale: None }.bits());
+        assert!(bits.is_sorted());
     }
 
     #[test]

@@ -119,7 +119,7 @@ mod tests {
         };
         let put = StoreOp::Put { key, exchange: Seq(7), record: b"r".to_vec() };
         let name = "trods:10.0.0.1:80:10.0.0.9:4000";
-        assert_eq!(text(put), format!("HSETNX {name} 7 r; HGET {name} 7; EXPIRE {name} 900"));
+        assert_eq!(text(put), format!("HSETNX {name} 7 r; HGET {name} 7; EXPIRE {name} 3600"));
         assert_eq!(text(StoreOp::Get { key }), format!("HVALS {name}"));
         assert_eq!(text(StoreOp::Delete { key, exchange: Seq(7) }), format!("HDEL {name} 7"));
     }

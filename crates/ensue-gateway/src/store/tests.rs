@@ -43,3 +43,15 @@ fn answers_of_a_server_are_outcomes() {
     assert_eq!(read(&get, Vec::new()), StoreOutcome::Failed);
     assert_eq!(read(&put(b"a"), vec![one.clone(), bulk("a")]), StoreOutcome::Failed);
 }
+
+#[test]
+fn lookups_leave_room_for_records() {
+    let (sender, _receiver) = sync_channel(STORE_QUEUE_MAX);
+    let asking = Asking { sender, lookups: Arc::new(AtomicUsize::new(0)) };
+    let get = || StoreOp::Get { key: key() };
+    for _ in 0..STORE_LOOKUPS_MAX {
+        assert_eq!(asking.begin(Ticket(1), get()), None);
+    }
+    assert_eq!(asking.begin(Ticket(1), get()), Some(StoreOutcome::Failed));
+    assert_eq!(asking.begin(Ticket(1), put(b"a")), None);
+}

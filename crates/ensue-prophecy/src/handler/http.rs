@@ -1,8 +1,8 @@
 //! HTTP/1.1. Whole requests and responses arrive; connections, pipelining and TLS are a shell's.
 //!
 //! On a request: `GET` and `HEAD` without a body are reads, all else is a write. The canonical form holds method,
-//! target, and every header but the ignored ones, by name; so cookies and authorization make different requests of
-//! different users.
+//! target, version, and every header but the ignored ones, by name; so cookies and authorization make different
+//! requests of different users.
 //!
 //! On a response: the removed headers go, everything else stays as it is, byte by byte. What is not HTTP stays whole.
 
@@ -69,6 +69,8 @@ impl Handler for HttpHandler {
         let mut canonical = Vec::with_capacity(request.len() + 64);
         push_part(&mut canonical, method.as_bytes());
         push_part(&mut canonical, target.as_bytes());
+        // A response in chunks is none to HTTP/1.0.
+        push_part(&mut canonical, &[parsed.version.unwrap_or_default()]);
         for (name, value) in kept {
             push_part(&mut canonical, name.as_bytes());
             push_part(&mut canonical, value);
@@ -141,6 +143,7 @@ mod tests {
             "GET /a HTTP/1.1\nHost: x\nCookie: you\n\n",
             "GET /a HTTP/1.1\nHost: x\n\n",
             "HEAD /a HTTP/1.1\nHost: x\nCookie: me\n\n",
+            "GET /a HTTP/1.0\nHost: x\nCookie: me\n\n",
         ] {
             assert_ne!(one, inspect(other), "a lying replica could exchange their responses: {other}");
         }

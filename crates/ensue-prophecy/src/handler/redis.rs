@@ -2,15 +2,15 @@
 //!
 //! On a command: it is a read if the table of commands flags it so, unless it blocks or its reply does not follow from
 //! the state of the keys alone (a random member, a cursor, a time to live). What changes the state of a connection is
-//! refused: sessions with replicas are shared by all clients. Everything else is a write.
+//! refused: sessions with replicas are shared by all clients. So is what correct replicas reply differently to, also
+//! when they execute it in one order. Everything else is a write.
 
 use super::{Handler, Inspected, RequestError, push_part};
 use bytes::BytesMut;
 use ensue_resp::{Flags, ParseLimits, Parser};
 
 /// Flagged as reads, but two correct replicas, or one twice, may reply differently in one state.
-const UNCERTAIN_READS: [&[u8]; 16] = [
-    b"RANDOMKEY",
+const UNCERTAIN_READS: [&[u8]; 15] = [
     b"SRANDMEMBER",
     b"HRANDFIELD",
     b"ZRANDMEMBER",
@@ -26,6 +26,19 @@ const UNCERTAIN_READS: [&[u8]; 16] = [
     b"MEMORY",
     b"TOUCH",
     b"DUMP",
+];
+/// Commands whose reply is of the replica, its clock or its own chance; what a script does is not known here.
+const DIFFERING_COMMANDS: [&[u8]; 10] = [
+    b"TIME",
+    b"INFO",
+    b"LOLWUT",
+    b"RANDOMKEY",
+    b"EVAL",
+    b"EVAL_RO",
+    b"EVALSHA",
+    b"EVALSHA_RO",
+    b"FCALL",
+    b"FCALL_RO",
 ];
 /// Commands whose effect is on the connection, and those whose replies are not one for one.
 const CONNECTION_COMMANDS: [&[u8]; 20] = [
@@ -71,6 +84,9 @@ impl Handler for RedisHandler {
         }
         if CONNECTION_COMMANDS.contains(&&name[..]) {
             return Err(RequestError::ConnectionState(String::from_utf8_lossy(&name).into_owned()));
+        }
+        if DIFFERING_COMMANDS.contains(&&name[..]) {
+            return Err(RequestError::Differs(String::from_utf8_lossy(&name).into_owned()));
         }
         let is_read = ensue_resp::lookup(&name).is_some_and(|spec| {
             spec.flags.contains(Flags::READONLY) && !spec.flags.contains(Flags::BLOCKING)
@@ -121,6 +137,14 @@ mod tests {
         for command in CONNECTION_COMMANDS {
             let name = String::from_utf8(command.to_vec()).unwrap();
             assert_eq!(inspect(&[&name]), Err(RequestError::ConnectionState(name)));
+        }
+    }
+
+    #[test]
+    fn what_replicas_cannot_agree_on_is_refused() {
+        for command in DIFFERING_COMMANDS {
+            let name = String::from_utf8(command.to_vec()).unwrap();
+            assert_eq!(inspect(&[&name.to_lowercase(), "1"]), Err(RequestError::Differs(name)));
         }
     }
 

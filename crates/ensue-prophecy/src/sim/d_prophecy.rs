@@ -120,6 +120,8 @@ impl World {
                     let message = ToReplica::Call { caller, number, request };
                     self.queue.send(Event::ToReplica { replica, message });
                 }
+                // With more liars than tolerated only. The client is stuck, which is a violation.
+                ClientOutput::Failed(_) => {}
                 ClientOutput::Lied(replica) => {
                     self.named.insert(replica);
                 }

@@ -303,11 +303,11 @@ impl World {
 
     fn on_replica(&mut self, message: FromReplica) {
         match message {
-            FromReplica::Fast { caller, attempt, answer, .. } => {
+            FromReplica::Fast { caller, attempt, replica, answer } => {
                 let (sketcher, session) = (caller.0 / self.sessions, caller.0 % self.sessions);
                 let exchange = Exchange { session: session as u32, attempt };
                 if let FastAnswer::Response(response, _) = answer {
-                    self.sketchers[sketcher].on_fast_answer(self.queue.now_us, exchange, response);
+                    self.sketchers[sketcher].on_fast_answer(self.queue.now_us, exchange, replica, response);
                     self.drain_sketcher(sketcher);
                 }
             }
@@ -333,6 +333,13 @@ impl World {
                     self.queue.send(Event::ToReplica { replica, message });
                 }
                 CallOutput::Lied(replica) => self.sketchers[sketcher].on_lie(replica),
+                // With more liars than tolerated only. Who waits for it is stuck, which is a violation.
+                CallOutput::Failed(failure) => {
+                    if let Some(exchange) = self.exchanges.get_mut(caller.0).and_then(Option::take) {
+                        self.sketchers[sketcher].on_replicated_failure(now_us, exchange, failure);
+                        self.drain_sketcher(sketcher);
+                    }
+                }
                 CallOutput::Accepted(answer) => match self.exchanges.get_mut(caller.0) {
                     Some(exchange) => {
                         let exchange = exchange.take().expect("the session issued it");
@@ -370,6 +377,9 @@ impl World {
                 Output::Refuse { id, reason: Refusal::ForeignRegion } => {
                     let (client, command) = self.requests.remove(&id).expect("it is answered once");
                     self.forward(client, command);
+                }
+                Output::Refuse { id, reason: Refusal::Unanswered(_) } => {
+                    self.requests.remove(&id);
                 }
                 Output::Refuse { reason, .. } => {
                     unreachable!("clients are few and send good requests: {reason}")

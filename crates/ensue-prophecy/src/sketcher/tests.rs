@@ -61,8 +61,13 @@ impl Bench {
         }
     }
 
+    /// The replica that was asked answers.
     fn reply_fast(&mut self, exchange: Exchange, response: &str) {
-        self.sketcher.on_fast_answer(0, exchange, response.into());
+        let replica = match self.sketcher.sessions.work(exchange) {
+            Some(Work::Fast(read)) => read.replica,
+            _ => Replica(0),
+        };
+        self.sketcher.on_fast_answer(0, exchange, replica, response.into());
     }
 
     fn reply(&mut self, exchange: Exchange, response: &str, sequence: u64) {
@@ -197,6 +202,54 @@ fn requests_wait_for_a_session_in_order_and_too_many_are_refused() {
     bench.reply(first, "OK", 1);
     assert!(matches!(bench.sketcher.take_output(), Some(Output::Answer { id: RequestId(1), .. })));
     assert!(matches!(bench.sketcher.take_output(), Some(Output::Replicated { .. })));
+}
+
+#[test]
+fn only_the_replica_that_was_asked_answers() {
+    let mut bench = Bench::new(1);
+    bench.learn("k", "v", 1);
+    bench.send(&["GET", "k"]);
+    let (exchange, asked) = bench.fast();
+    for other in (0..4).map(Replica).filter(|replica| *replica != asked) {
+        bench.sketcher.on_fast_answer(0, exchange, other, b"v".to_vec());
+        assert_eq!(bench.sketcher.take_output(), None);
+    }
+    bench.sketcher.on_fast_answer(0, exchange, asked, b"v".to_vec());
+    assert_eq!(bench.answer(), ("v".into(), Path::Fast));
+}
+
+#[test]
+fn a_request_without_an_answer_is_refused_and_its_session_is_free() {
+    let mut bench = Bench::new(1);
+    let id = bench.send(&["SET", "k", "v"]);
+    let exchange = bench.replicated();
+    bench.send(&["SET", "l", "w"]);
+    assert_eq!(bench.sketcher.take_output(), None);
+    bench.sketcher.on_replicated_failure(0, exchange, CallFailure::NoAgreement);
+    let reason = Refusal::Unanswered(CallFailure::NoAgreement);
+    assert_eq!(bench.sketcher.take_output(), Some(Output::Refuse { id, reason }));
+    bench.replicated();
+    bench.sketcher.on_replicated_failure(0, exchange, CallFailure::NoAgreement);
+    assert_eq!(bench.sketcher.take_output(), None, "late");
+}
+
+/// The table of a sketcher that owns some regions only has room for as many requests as one that owns all.
+#[test]
+fn the_requests_of_one_region_fill_a_table() {
+    let mut bench = Bench::with(|config| config.table_entries = 256);
+    let sketching = Sketching::<16>::keyed(&[9; 32]);
+    let mut entered = 0;
+    for number in 0_u64.. {
+        let request = sketching.request(&number.to_le_bytes());
+        if Region::of(&request) == Region(3) {
+            entered += 1;
+            bench.sketcher.table.update(&request, request, Sequence(entered));
+            if entered == 1024 {
+                break;
+            }
+        }
+    }
+    assert!(bench.sketcher.table.len() > 200, "{:?}", bench.sketcher.table);
 }
 
 #[test]

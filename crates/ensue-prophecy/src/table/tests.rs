@@ -33,16 +33,20 @@ fn a_table_of_no_or_too_many_entries_is_refused() {
 #[test]
 fn every_field_of_an_entry_is_kept() {
     let mut table = HistoryTable::<16>::new(4, Broken::none()).unwrap();
-    for (number, list) in [(1, List::White), (2, List::Black), (3, List::Neither)] {
+    for (number, list, changed) in [(1, List::White, true), (2, List::Black, true), (3, List::Neither, false)]
+    {
         table.enlist(&sketch(number), list);
         assert_eq!(table.lookup(&sketch(number)).unwrap().response, None);
         let sequence = Sequence(number << 40 | 5);
         table.update(&sketch(number), response(number), sequence).unwrap();
-        table.record(&sketch(number), false);
+        let before = table.lookup(&sketch(number)).unwrap();
+        assert_eq!((before.response, before.sequence), (Some(response(number)), sequence));
+        assert_eq!((before.list, before.outcomes.changes()), (list, 0));
+        table.record(&sketch(number), changed);
         let entry = table.lookup(&sketch(number)).unwrap();
-        assert_eq!((entry.response, entry.sequence), (Some(response(number)), sequence));
-        assert_eq!(entry.outcomes.changes(), 0);
-        assert_eq!(entry.list == List::White, list == List::White);
+        assert_eq!((entry.response, entry.sequence), (before.response, sequence));
+        assert_eq!(entry.outcomes.changes(), u32::from(changed));
+        assert_eq!(entry.list, list);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::exchange::{Answering, Asked, Exchange};
 use super::{Connection, Context, Stage};
 use crate::http::{self, Head};
-use crate::limits::REQUEST_BYTES_MAX;
+use crate::limits::{BODY_BYTES_MAX, RECOVERY_US_MAX, REQUEST_BYTES_MAX, SEQ_AHEAD_MAX, SEQ_BEHIND_MAX};
 use crate::output::Side;
 use crate::packet::{Flags, Packet, patched};
 use crate::seq::Seq;
@@ -15,9 +15,13 @@ impl Connection {
             Stage::Opening | Stage::Open => self.on_client_open(bytes, packet, context),
             // A packet with bytes of the request is worth more than one without, should the connection be in setup.
             Stage::LookingUp { trigger, .. } if trigger.payload.is_empty() && !packet.has(Flags::RST) => {
-                *trigger = packet;
+                // The packet before may have been a stranger's, with a stranger's timestamps.
+                *trigger = packet.clone();
+                self.take_up(&packet, context);
             }
-            Stage::Connecting(connecting) if connecting.trigger.payload.is_empty() => {
+            Stage::Connecting(connecting)
+                if connecting.trigger.payload.is_empty() && !packet.has(Flags::RST) =>
+            {
                 connecting.trigger = packet;
             }
             Stage::LookingUp { .. } | Stage::Connecting(_) | Stage::Broken | Stage::Over => {}
@@ -26,12 +30,18 @@ impl Connection {
 
     pub(super) fn on_client_open(&mut self, bytes: &[u8], packet: Packet, context: &mut Context<'_>) {
         if packet.has(Flags::RST) {
-            let mut reset = packet.clone();
-            self.translate(&mut reset, self.acked, context);
-            context.out.send(Side::Server, patched(bytes, &packet, &reset));
-            self.exchange = Exchange::Closing;
-            self.delete_record(context);
-            self.stage = Stage::Over;
+            return self.on_client_reset(bytes, &packet, context);
+        }
+        // Of an unprotected connection, the server's TCP judges the place of a packet in its window.
+        let plausible = self.is_plausible(packet.seq) || !context.config.rules.check_places;
+        let unanswered = matches!(self.stage, Stage::Opening)
+            && context.now.0.saturating_sub(self.active.0) > RECOVERY_US_MAX;
+        if !plausible && unanswered && packet.has(Flags::ACK) {
+            // The SYN was a stranger's, perhaps, who is not to hold up a connection that comes from another server.
+            return self.restart(packet, context);
+        }
+        if !plausible && !matches!(self.exchange, Exchange::Unprotected) {
+            context.out.counters.ignored += 1;
             return;
         }
         let view = packet.ack.offset(self.view_first, self.acked).filter(|_| packet.has(Flags::ACK));
@@ -42,11 +52,19 @@ impl Connection {
             }
             return;
         };
-        if view > self.view_limit() {
-            return self.migrate(packet, context);
+        let foreign = packet.options.timestamps.is_some_and(|stamps| self.clock.is_foreign(stamps.echo));
+        if view > self.view_limit() || foreign {
+            // Half of all numbers lie after any other: without a place that fits, it is a stranger's guess.
+            if plausible {
+                self.migrate(packet, context);
+            }
+            return;
         }
         self.stage = Stage::Open;
         self.active = context.now;
+        self.unconfirmed &= view <= self.acked;
+        let sent = packet.payload_end().plus(u64::from(packet.has(Flags::FIN)));
+        self.client_sent = self.client_sent.filter(|last| last.is_after(sent)).or(Some(sent));
         self.acked = self.acked.max(view);
         self.observe_client(&packet);
         self.advance(context);
@@ -62,10 +80,49 @@ impl Connection {
         self.translate(&mut forwarded, view, context);
         let fin = u64::from(forwarded.has(Flags::FIN));
         let end = forwarded.payload_end().plus(fin);
-        if end.is_after(self.client_next) {
+        // An acknowledgment says where the client is, and not that what is before it has passed.
+        if end != forwarded.seq && end.is_after(self.client_next) {
             self.client_next = end;
         }
         context.out.send(Side::Server, patched(bytes, &packet, &forwarded));
+    }
+
+    /// A reset ends the connection if it stands exactly where the client's TCP sends one: after all that it sent, or at
+    /// the acknowledgment that it was shown. Anybody can send others (RFC 5961).
+    fn on_client_reset(&mut self, bytes: &[u8], packet: &Packet, context: &mut Context<'_>) {
+        let exact =
+            [self.client_next, self.server_acked].into_iter().chain(self.floor).chain(self.client_sent);
+        let is_exact = exact.into_iter().any(|seq| seq == packet.seq) || !context.config.rules.check_places;
+        if !is_exact {
+            if matches!(self.exchange, Exchange::Unprotected) {
+                let mut reset = packet.clone();
+                self.translate(&mut reset, self.acked, context);
+                return context.out.send(Side::Server, patched(bytes, packet, &reset));
+            }
+            context.out.counters.ignored += 1;
+            if self.is_plausible(packet.seq) {
+                // A client whose last packets were lost answers this with a reset at the right place.
+                self.acknowledge_client(self.floor.unwrap_or(self.server_acked), context);
+            }
+            return;
+        }
+        // Which of the two the server's TCP waits for depends on whether its last acknowledgment is under way.
+        self.reset_server(context);
+        if self.server_acked != self.client_next {
+            let flags = Flags::RST.with(Flags::ACK);
+            self.send_server(self.server_acked, flags, Vec::new(), 0, context);
+        }
+        self.delete_record(context);
+        if let Exchange::Saving(saving) = &self.exchange {
+            self.saved = Some(saving.asked.start);
+            self.delete_record(context);
+        }
+        self.stage = Stage::Over;
+    }
+
+    /// Whether the client can have sent a packet that begins here.
+    fn is_plausible(&self, seq: Seq) -> bool {
+        (-SEQ_BEHIND_MAX..=SEQ_AHEAD_MAX).contains(&seq.since(self.client_next))
     }
 
     /// The furthest offset that the client can have acknowledged if only this server sent to it.
@@ -117,7 +174,7 @@ impl Connection {
                 strip(packet, saving.asked.end);
                 self.save_again(context);
             }
-            Exchange::Resuming(resuming) => strip(packet, resuming.request_end),
+            Exchange::Resuming(resuming) => strip(packet, resuming.download.end),
             Exchange::Closing => {
                 let end = self.client_next;
                 if !packet.payload.is_empty() {
@@ -183,6 +240,13 @@ impl Connection {
     /// Ends the exchange if the client has all of its response, and then acknowledges the request.
     fn advance(&mut self, context: &mut Context<'_>) {
         let Exchange::Answering(answering) = &self.exchange else { return };
+        if answering.body_end.is_none()
+            && self.acked.saturating_sub(self.mapping.view_base()) > BODY_BYTES_MAX
+        {
+            // Further on, a recovering server could not tell the client's place.
+            self.delete_record(context);
+            return self.unprotect(context);
+        }
         let done = if answering.close {
             self.server_fin.is_some_and(|fin| self.acked > self.mapping.view(fin))
         } else {

@@ -1,13 +1,13 @@
 //! What a request and its response have reached: one struct a state, with only what that state needs.
 
 use super::{Connection, Context};
-use crate::http::{Body, ChunkScanner, Request, Response};
-use crate::limits::{BODY_BYTES_MAX, RECOVERY_US_MAX};
+use crate::http::{self, Body, ChunkScanner, Head, Request, Response};
+use crate::limits::{BODY_BYTES_MAX, RECOVERY_US_MAX, RESPONSE_HEAD_BYTES_MAX};
 use crate::mapping::Splice;
 use crate::output::Now;
 use crate::record::Record;
 use crate::seq::Seq;
-use crate::stamp::{Mark, UNIT_BYTES, UNITS_MAX};
+use crate::stamp::{Mark, UNIT_BYTES, UNITS};
 use crate::store::{StoreOp, StoreOutcome, Ticket};
 
 /// The client has not asked, or not all of its request has arrived.
@@ -36,18 +36,26 @@ pub(super) struct Saving {
     pub since: Now,
 }
 
-/// The application was asked for the rest of an object; the head of its response is being read.
+/// An exchange whose response the client has in part.
 #[derive(Debug)]
-pub(super) struct Resuming {
-    pub request_end: Seq,
+pub(super) struct Download {
+    pub request: Vec<u8>,
+    pub start: Seq,
+    pub end: Seq,
     /// The head that the client was sent, if it is known; in timestamps only its length is.
     pub saved: Option<Response>,
     pub head_length: u64,
     /// Offset in the client's stream to which it had acknowledged.
     pub view: u64,
+    pub close: bool,
+}
+
+/// The application was asked for the rest of an object; the head of its response is being read.
+#[derive(Debug)]
+pub(super) struct Resuming {
+    pub download: Download,
     /// First byte of the object that was asked for.
     pub wanted: u64,
-    pub close: bool,
     pub head: Vec<u8>,
 }
 
@@ -84,11 +92,16 @@ impl Exchange {
 impl Connection {
     /// The response head is complete: its state goes to timestamps or to the store before it flows.
     pub(super) fn on_response_head(&mut self, asked: Asked, response: Response, context: &mut Context<'_>) {
-        if matches!(response.body, Body::Length(length) if length > BODY_BYTES_MAX) {
+        let protectable = match response.body {
+            Body::Length(length) => length <= BODY_BYTES_MAX,
+            // Where a chunk ends is up to the server, and so is what a body without a length holds.
+            Body::Chunked | Body::UntilClose => context.config.streams,
+        };
+        if !protectable {
             return self.unprotect(context);
         }
         if let Some((units, object)) = self.stampable(&asked, &response, context) {
-            let padded = crate::http::padded(&response.head, usize::from(units) * UNIT_BYTES)
+            let padded = http::padded(&response.head, usize::from(units) * UNIT_BYTES)
                 .expect("as many units as the head needs");
             context.out.counters.stamped += 1;
             self.clock.mark(Mark::Object { units, object });
@@ -125,10 +138,11 @@ impl Connection {
         if !(context.config.mode.stamps() && self.stamped && first && plain && bounded) {
             return None;
         }
-        let units = response.head.len().div_ceil(UNIT_BYTES);
+        let needed = response.head.len().div_ceil(UNIT_BYTES);
+        let units = UNITS.into_iter().find(|units| *units >= needed)?;
         let object = context.config.objects.index(&asked.request.object)?;
-        let fits = units <= UNITS_MAX && units * UNIT_BYTES <= self.segment_payload_max();
-        fits.then(|| (u8::try_from(units).expect("at most UNITS_MAX"), object))
+        let fits = units * UNIT_BYTES <= self.segment_payload_max();
+        fits.then(|| (u8::try_from(units).expect("of UNITS"), object))
     }
 
     /// The client waits for a response whose record is not saved: after a while the operation is issued again, as its
@@ -147,7 +161,14 @@ impl Connection {
             StoreOutcome::Exists(bytes) if context.config.rules.adopt_record => {
                 let expected = self.view_first.plus(self.mapping.view_base());
                 let record = Record::decode(&bytes).ok().filter(|record| record.response_seq == expected);
-                let Some(record) = record else {
+                // The head of one response before the body of another would be neither.
+                let same = |record: &Record| match http::response(&record.head, RESPONSE_HEAD_BYTES_MAX) {
+                    Head::Complete(first) => {
+                        http::agree(&first, &response) || !context.config.rules.compare_heads
+                    }
+                    Head::Partial | Head::Other => false,
+                };
+                let Some(record) = record.filter(same) else {
                     context.out.counters.lost += 1;
                     return self.break_off(context);
                 };

@@ -1,12 +1,12 @@
 //! A connection that began on another server: its phase is found, and the local application continues it (III-B).
 
-use super::exchange::{Answering, Exchange, Resuming};
+use super::exchange::{Answering, Download, Exchange, Resuming};
 use super::{Connection, Context, Stage, syn_options};
 use crate::http::{self, Body, ChunkScanner, Head, Response};
 use crate::isn;
 use crate::limits::{
-    BODY_BYTES_MAX, RECORDS_FOUND_MAX, REQUEST_BYTES_MAX, RESPONSE_HEAD_BYTES_MAX, SCALE_MAX,
-    SEGMENT_SIZE_ASSUMED, WINDOW_ASSUMED,
+    BODY_BYTES_MAX, REQUEST_BYTES_MAX, RESPONSE_HEAD_BYTES_MAX, SCALE_MAX, SEGMENT_SIZE_ASSUMED,
+    WINDOW_ASSUMED,
 };
 use crate::mapping::{Mapping, Splice};
 use crate::output::Side;
@@ -27,41 +27,33 @@ pub(super) struct Connecting {
     resume: Option<(Vec<u8>, Resuming)>,
 }
 
-/// An exchange whose response the client has in part.
-struct Download {
-    request: Vec<u8>,
-    start: Seq,
-    end: Seq,
-    saved: Option<Response>,
-    head_length: u64,
-    view: u64,
-    close: bool,
-}
-
 impl Connection {
     /// Begins to continue a connection of which this packet is the first one here.
     pub fn recover(&mut self, packet: Packet, context: &mut Context<'_>) {
         self.active = context.now;
-        self.observe_client(&packet);
+        match self.take_up(&packet, context) {
+            Some(stamp) => self.recover_stamped(packet, stamp.mark, context),
+            None if context.config.mode.stores() => self.look_up(packet, context),
+            None => self.give_up(context),
+        }
+    }
+
+    /// Takes from the packet that begins a recovery what the connection is like. Answers what its timestamp holds.
+    pub(super) fn take_up(&mut self, packet: &Packet, context: &Context<'_>) -> Option<Stamp> {
+        self.observe_client(packet);
         self.client_closed = packet.has(Flags::FIN);
         let stamps = packet.options.timestamps;
         self.stamped = stamps.is_some();
         self.path = Path { segment_size: SEGMENT_SIZE_ASSUMED, window_scale: None, sack: true };
-        match stamps.filter(|_| context.config.mode.stamps()) {
-            Some(stamps) => {
-                let stamp = Stamp::read(stamps.echo);
-                self.path.window_scale = stamp.scale;
-                self.clock = Clock::Table(Box::new(Table::after(stamps.echo, stamp)));
-                self.recover_stamped(packet, stamp.mark, context);
-            }
-            None if context.config.mode.stores() => {
-                self.path.window_scale = assumed_scale(packet.window);
-                self.clock =
-                    Clock::Shifted(stamps.map_or_else(Shift::default, |stamps| Shift::after(stamps.echo)));
-                self.look_up(packet, context);
-            }
-            None => self.give_up(context),
+        if let Some(stamps) = stamps.filter(|_| context.config.mode.stamps()) {
+            let stamp = Stamp::read(stamps.echo);
+            self.path.window_scale = stamp.scale;
+            self.clock = Clock::Table(Box::new(Table::after(stamps.echo, stamp)));
+            return Some(stamp);
         }
+        self.path.window_scale = assumed_scale(packet.window);
+        self.clock = Clock::Shifted(stamps.map_or_else(Shift::default, |stamps| Shift::after(stamps.echo)));
+        None
     }
 
     /// The client acknowledged what this server did not send: the connection went on elsewhere and comes back.
@@ -91,7 +83,7 @@ impl Connection {
     }
 
     /// The connection cannot be continued: its client will time out, as it would without a gateway.
-    fn give_up(&mut self, context: &mut Context<'_>) {
+    pub(super) fn give_up(&mut self, context: &mut Context<'_>) {
         context.out.counters.lost += 1;
         if self.local.is_some() {
             self.reset_server(context);
@@ -101,17 +93,18 @@ impl Connection {
 
     fn recover_stamped(&mut self, packet: Packet, mark: Mark, context: &mut Context<'_>) {
         let config = context.config;
-        let epoch = context.now.0 / config.epoch_us.max(1);
-        let key = self.key;
-        let isn = isn::of_acknowledgment(&config.cluster_key, key.client, key.service, epoch, packet.ack);
+        let isn = self.derived_isn(packet.ack, context);
         match mark {
             Mark::InStore if config.mode.stores() => self.look_up(packet, context),
             Mark::InStore | Mark::Unprotected => self.give_up(context),
-            Mark::Setup if packet.ack != isn.plus(1) => self.give_up(context),
-            Mark::Setup => {
-                self.derived = true;
-                self.recover_setup(packet, context);
+            // Bytes that the client has, also out of order, are of a response whose record there may be.
+            Mark::Setup
+                if config.mode.stores()
+                    && (packet.ack != isn.plus(1) || !packet.options.sacks.is_empty()) =>
+            {
+                self.look_up(packet, context);
             }
+            Mark::Setup => self.recover_first(packet, context),
             Mark::Object { units, object } => {
                 self.view_first = isn.plus(1);
                 let view = packet.ack.offset(self.view_first, 0).filter(|view| *view <= 2 * BODY_BYTES_MAX);
@@ -135,6 +128,13 @@ impl Connection {
                 self.resume(packet, download, context);
             }
         }
+    }
+
+    /// The initial sequence number that every server derives for a connection that this acknowledgment belongs to.
+    fn derived_isn(&self, ack: Seq, context: &Context<'_>) -> Seq {
+        let epoch = context.now.0 / context.config.epoch_us.max(1);
+        let (client, service) = (self.key.client, self.key.service);
+        isn::of_acknowledgment(&context.config.cluster_key, client, service, epoch, ack)
     }
 
     pub fn on_store(&mut self, ticket: Ticket, outcome: StoreOutcome, context: &mut Context<'_>) {
@@ -167,16 +167,46 @@ impl Connection {
             usize::try_from(reach(record)).is_ok_and(|distance| (1..=span).contains(&distance))
                 && packet.ack.since(record.response_seq) >= 0
         };
-        let found = records
-            .iter()
-            .take(RECORDS_FOUND_MAX)
-            .filter_map(|bytes| Record::decode(bytes).ok())
-            .filter(fits)
-            .min_by_key(reach);
-        match found {
+        let prove = context.config.rules.prove_setup;
+        // A record that cannot be read may be this exchange's: without it, nobody knows what the client has.
+        let Ok(records) = records.iter().map(|bytes| Record::decode(bytes)).collect::<Result<Vec<_>, _>>()
+        else {
+            return self.give_up(context);
+        };
+        match records.into_iter().filter(fits).min_by_key(reach) {
             Some(record) => self.recover_record(&record, packet, context),
-            None => self.recover_setup(packet, context),
+            // Bytes that the client has out of order are a response that flowed: in timestamps, or its record was lost.
+            None if prove && !packet.options.sacks.is_empty() && !self.is_stampable(&packet, context) => {
+                self.give_up(context);
+            }
+            None => self.recover_first(packet, context),
         }
+    }
+
+    /// Whether a packet brings a request whose response timestamps can hold.
+    fn is_stampable(&self, packet: &Packet, context: &Context<'_>) -> bool {
+        match http::request(&packet.payload, REQUEST_BYTES_MAX) {
+            Head::Complete(request) => {
+                let is_named = context.config.objects.index(&request.object).is_some();
+                matches!(self.clock, Clock::Table(_)) && request.close && !request.selects && is_named
+            }
+            Head::Partial | Head::Other => false,
+        }
+    }
+
+    /// No record is known: the connection is at its start, or else its record was lost. The number that every server
+    /// derives tells which.
+    fn recover_first(&mut self, packet: Packet, context: &mut Context<'_>) {
+        let is_first = packet.ack == self.derived_isn(packet.ack, context).plus(1);
+        if !is_first && context.config.rules.prove_setup {
+            return self.give_up(context);
+        }
+        self.derived = true;
+        if !context.config.mode.stores() && !self.is_stampable(&packet, context) {
+            // Timestamps cannot hold it, and two servers that answer it unprotected would not know of each other.
+            return self.give_up(context);
+        }
+        self.recover_setup(packet, context);
     }
 
     fn recover_record(&mut self, record: &Record, mut packet: Packet, context: &mut Context<'_>) {
@@ -196,6 +226,10 @@ impl Connection {
             let end = head_length + length;
             if view >= end + u64::from(close) {
                 let fresh = packet.payload_end().since(record.request_end());
+                if !close && fresh > 0 && view > end && context.config.rules.prove_setup {
+                    // The client has bytes of the next response, whose record was lost.
+                    return self.give_up(context);
+                }
                 if !close && fresh > 0 {
                     // The client asks for the next object; what it repeats of the last request is answered.
                     let old = usize::try_from(record.request_end().since(packet.seq)).unwrap_or(0);
@@ -210,6 +244,7 @@ impl Connection {
             }
         }
         self.saved = Some(record.request_seq);
+        self.clock.mark(Mark::InStore);
         let download = Download {
             request: record.request.clone(),
             start: record.request_seq,
@@ -248,7 +283,8 @@ impl Connection {
         self.answer_complete(false, context);
     }
 
-    /// The client has nothing of its response: the request, which it sends again, goes to the local application.
+    /// The client has nothing of its response, which the caller knows: a response in the middle of another would be
+    /// wrong and look right. The request, which the client sends again, goes to the local application.
     fn recover_setup(&mut self, packet: Packet, context: &mut Context<'_>) {
         if matches!(http::request(&packet.payload, REQUEST_BYTES_MAX), Head::Other)
             || packet.payload.is_empty()
@@ -268,28 +304,42 @@ impl Connection {
     }
 
     fn resume(&mut self, packet: Packet, download: Download, context: &mut Context<'_>) {
-        let reached = download.view.saturating_sub(download.head_length);
         let ranged = download
             .saved
             .as_ref()
             .is_none_or(|saved| saved.status == 200 && matches!(saved.body, Body::Length(_)));
+        self.ask_for_rest(packet, download, ranged, context);
+    }
+
+    /// The application did not send all that is missing, though it sent a part: it is asked for the whole object, of
+    /// which the client's part is discarded.
+    fn ask_for_whole(&mut self, context: &mut Context<'_>) {
+        let Exchange::Resuming(resuming) = std::mem::replace(&mut self.exchange, Exchange::Closing) else {
+            return;
+        };
+        self.reset_server(context);
+        if let Some(port) = self.local.take() {
+            context.out.release(port);
+        }
+        self.held.clear();
+        (self.server_next, self.server_fin) = (0, None);
+        let packet = Packet::acknowledgment(self.key.client, self.key.service, self.client_next, Seq(0));
+        let view = self.acked.max(resuming.download.view);
+        self.ask_for_rest(packet, Download { view, ..resuming.download }, false, context);
+    }
+
+    fn ask_for_rest(&mut self, packet: Packet, download: Download, ranged: bool, context: &mut Context<'_>) {
+        let reached = download.view.saturating_sub(download.head_length);
         // One byte too many is asked for, so that a client that lacks only FIN gets it from the server.
         let wanted = if ranged { reached.saturating_sub(1) } else { 0 };
         let request = http::range_request(&download.request, wanted, download.close);
         self.acked = download.view;
+        self.unconfirmed = true;
         self.client_next = download.end;
         self.hold_floor(download.start, context);
         let first =
             download.end.minus(u32::try_from(request.len()).expect("at most REQUEST_BYTES_MAX and a range"));
-        let resuming = Resuming {
-            request_end: download.end,
-            saved: download.saved,
-            head_length: download.head_length,
-            view: download.view,
-            wanted,
-            close: download.close,
-            head: Vec::new(),
-        };
+        let resuming = Resuming { download, wanted, head: Vec::new() };
         self.connect(first, packet, Some((request, resuming)), context);
     }
 
@@ -353,13 +403,18 @@ impl Connection {
                 context.out.counters.recovered_in_download += 1;
                 let start = response.head.len() as u64;
                 let chunked = response.body == Body::Chunked;
-                let chunks = chunked.then(|| (ChunkScanner::default(), start, resuming.head_length));
-                let answering =
-                    Answering { end: resuming.request_end, body_end, close: resuming.close, chunks };
+                let chunks = chunked.then(|| (ChunkScanner::default(), start, resuming.download.head_length));
+                let answering = Answering {
+                    end: resuming.download.end,
+                    body_end,
+                    close: resuming.download.close,
+                    chunks,
+                };
                 self.mapping.splice(splice);
                 self.exchange = Exchange::Answering(answering);
                 self.release_held(context);
             }
+            None if response.status == 206 && resuming.wanted > 0 => self.ask_for_whole(context),
             None => self.give_up(context),
         }
     }
@@ -375,34 +430,40 @@ fn assumed_scale(window: u16) -> Option<u8> {
 /// Where the resumed response joins the client's stream, and where the body ends there. `None` if it is not the rest
 /// of the same object.
 fn plan(resuming: &Resuming, response: &Response, discard_head: bool) -> Option<(Splice, Option<u64>)> {
-    let reached = resuming.view.saturating_sub(resuming.head_length);
-    let status = resuming.saved.as_ref().map_or(200, |saved| saved.status);
+    let reached = resuming.download.view.saturating_sub(resuming.download.head_length);
     let full = match response.body {
         Body::Length(length) => Some(length),
         Body::Chunked | Body::UntilClose => None,
     };
     let (skip, total) = match (response.status, response.range) {
-        (206, Some((first, total))) if first == resuming.wanted => (reached - resuming.wanted, Some(total)),
-        (other, _) if other == status => (reached, full),
-        _ => return None,
-    };
-    if let Some(saved) = &resuming.saved {
-        let expected = match saved.body {
-            Body::Length(length) => Some(length),
-            Body::Chunked | Body::UntilClose => None,
-        };
-        if expected != total || (saved.body == Body::Chunked) != (response.body == Body::Chunked) {
-            return None;
+        (206, Some(range)) => {
+            // A server may send less than it was asked for.
+            let whole = range.first == resuming.wanted && range.end == range.total;
+            let total = Some(range.total).filter(|total| whole && full == total.checked_sub(range.first))?;
+            (reached - resuming.wanted, Some(total))
         }
+        _ => (reached, full),
+    };
+    let same = match &resuming.download.saved {
+        Some(saved) if response.status == 206 => {
+            let total = total.map_or(saved.body, Body::Length);
+            http::agree(saved, &Response { status: saved.status, body: total, ..response.clone() })
+        }
+        Some(saved) => http::agree(saved, response),
+        // Timestamps hold objects of a known length only.
+        None => matches!(response.status, 200 | 206) && total.is_some(),
+    };
+    if !same || total.is_some_and(|total| total > BODY_BYTES_MAX) {
+        return None;
     }
-    let prefix = match &resuming.saved {
-        _ if resuming.view >= resuming.head_length => Vec::new(),
+    let prefix = match &resuming.download.saved {
+        _ if resuming.download.view >= resuming.download.head_length => Vec::new(),
         Some(saved) => saved.head.clone(),
-        None => http::padded(&response.head, usize::try_from(resuming.head_length).ok()?)?,
+        None => http::padded(&response.head, usize::try_from(resuming.download.head_length).ok()?)?,
     };
     let head = if discard_head { response.head.len() as u64 } else { 0 };
-    let splice = Splice { at: head + skip, view_at: resuming.head_length + reached, prefix };
-    Some((splice, total.map(|total| resuming.head_length + total)))
+    let splice = Splice { at: head + skip, view_at: resuming.download.head_length + reached, prefix };
+    Some((splice, total.map(|total| resuming.download.head_length + total)))
 }
 
 #[cfg(test)]

@@ -25,6 +25,9 @@ impl Connection {
     }
 
     fn on_syn_ack(&mut self, bytes: &[u8], packet: &Packet, context: &mut Context<'_>) {
+        if let Some(rival) = self.rival.take_if(|rival| rival.seq.plus(1) == packet.ack) {
+            *self = Self::of_syn(self.key, &rival, context.now, context.config);
+        }
         self.server_first = packet.seq.plus(1);
         self.server_acked = packet.ack;
         self.server_window = packet.window;
@@ -62,6 +65,7 @@ impl Connection {
             if !answered {
                 return self.on_failure(bytes, context);
             }
+            self.was_reset = true;
             return self.pass(bytes, &packet, self.server_next, context);
         }
         let Some(offset) = packet.seq.offset(self.server_first, self.server_next) else { return };
@@ -84,6 +88,14 @@ impl Connection {
                 self.read_head(context);
             }
             Exchange::Saving(_) => self.hold(bytes, packet),
+            Exchange::Idle(idle)
+                if (!packet.payload.is_empty() && end > self.mapping.base())
+                    || (packet.has(Flags::FIN) && !idle.bytes.is_empty()) =>
+            {
+                // An answer to what is no whole request for this gateway: it does not understand this connection.
+                self.unprotect(context);
+                self.release(bytes, &packet, context);
+            }
             Exchange::Idle(_)
                 if packet.has(Flags::FIN) && !self.client_closed && context.config.rules.hide_resets =>
             {
@@ -158,7 +170,13 @@ impl Connection {
         if self.is_past_gap(offset) {
             return;
         }
-        self.read_chunks(offset, &packet.payload);
+        if !self.read_chunks(offset, &packet.payload) {
+            self.delete_record(context);
+            self.unprotect(context);
+        }
+        if self.is_past_body() {
+            return self.give_up(context);
+        }
         if fin {
             if context.config.rules.hide_resets && self.is_early(offset + length) {
                 return self.on_failure(bytes, context);
@@ -202,9 +220,17 @@ impl Connection {
         answering.chunks.as_ref().is_some_and(|(_, read, _)| offset > *read)
     }
 
-    fn read_chunks(&mut self, offset: u64, payload: &[u8]) {
-        let Exchange::Answering(answering) = &mut self.exchange else { return };
-        let Some((scanner, read, start)) = &mut answering.chunks else { return };
+    /// Whether the client has bytes after the body of a response on a connection that goes on: it was recovered without
+    /// its last record, which was lost.
+    fn is_past_body(&self) -> bool {
+        let Exchange::Answering(answering) = &self.exchange else { return false };
+        !answering.close && answering.body_end.is_some_and(|end| self.acked > end)
+    }
+
+    /// Reads on in a chunked body. Answers whether it is one, as far as it was read.
+    fn read_chunks(&mut self, offset: u64, payload: &[u8]) -> bool {
+        let Exchange::Answering(answering) = &mut self.exchange else { return true };
+        let Some((scanner, read, start)) = &mut answering.chunks else { return true };
         let known = read.checked_sub(offset).and_then(|known| usize::try_from(known).ok());
         if let Some(fresh) = known.and_then(|known| payload.get(known..)) {
             *read += fresh.len() as u64;
@@ -212,6 +238,7 @@ impl Connection {
                 answering.body_end = Some(*start + length);
             }
         }
+        !scanner.is_bad()
     }
 
     /// Sends a segment to the client at an offset of its stream, in as many packets as it needs.

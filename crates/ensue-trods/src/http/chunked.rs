@@ -33,6 +33,12 @@ impl Default for ChunkScanner {
 }
 
 impl ChunkScanner {
+    /// Whether what was read is no chunked encoding.
+    #[must_use]
+    pub fn is_bad(&self) -> bool {
+        self.state == State::Bad
+    }
+
     /// Reads on. Returns the length of the whole encoded body once its end was read.
     pub fn read(&mut self, bytes: &[u8]) -> Option<u64> {
         let mut at = 0;

@@ -1,6 +1,11 @@
 //! The server application: an ordinary HTTP/1.1 file server, which knows nothing of gateways.
 
 use super::content::{Framing, Object};
+use crate::balance::mix;
+
+/// What an application answers that cannot serve at the moment.
+pub const ILL_LINE: &str = "HTTP/1.1 503 No\r\n";
+pub const ILL_BODY: &[u8] = b"try it again later, please";
 
 /// How a server's answers look.
 #[derive(Clone, Debug)]
@@ -9,6 +14,8 @@ pub struct Style {
     pub name: String,
     /// Whether it serves ranges.
     pub ranges: bool,
+    /// How often it answers that it cannot.
+    pub ill_permille: u64,
 }
 
 /// One connection of the application.
@@ -48,6 +55,13 @@ fn respond(head: &str, now: u64, style: &Style, objects: &[Object], out: &mut Ve
         out.extend_from_slice(format!("HTTP/1.1 404 No\r\n{common}Content-Length: 0\r\n\r\n").as_bytes());
         return close;
     };
+    if mix(now ^ object.number) % 1000 < style.ill_permille {
+        out.extend_from_slice(
+            format!("{ILL_LINE}{common}Content-Length: {}\r\n\r\n", ILL_BODY.len()).as_bytes(),
+        );
+        out.extend_from_slice(ILL_BODY);
+        return close;
+    }
     let total = object.bytes;
     match (object.framing, first) {
         (Framing::Length, Some(first)) if first >= total => {

@@ -1,5 +1,6 @@
 //! The client application: it fetches objects over one connection and compares every byte. It is the oracle.
 
+use super::application::{ILL_BODY, ILL_LINE};
 use super::content::{Framing, Object};
 
 /// What a client does.
@@ -11,6 +12,17 @@ pub struct Wish {
     pub close: bool,
     /// Whether it sends all requests at once.
     pub pipelined: bool,
+    /// Whether it asks in a way that gateways pass through.
+    pub plain: bool,
+}
+
+/// What a client notices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It does not get all, and can tell.
+    Broken(String),
+    /// What it gets is not what was sent.
+    Wrong(String),
 }
 
 /// A client at work.
@@ -51,7 +63,9 @@ impl Client {
             let last = self.asked + 1 == self.wish.objects.len();
             let connection = if last && self.wish.close { "close" } else { "keep-alive" };
             let path = self.wish.objects[self.asked].path();
-            let text = format!("GET {path} HTTP/1.1\r\nHost: service\r\nConnection: {connection}\r\n\r\n");
+            let method = if self.wish.plain { "POST" } else { "GET" };
+            let text =
+                format!("{method} {path} HTTP/1.1\r\nHost: service\r\nConnection: {connection}\r\n\r\n");
             out.extend_from_slice(text.as_bytes());
             self.asked += 1;
         }
@@ -59,30 +73,47 @@ impl Client {
     }
 
     /// Takes bytes, and whether the server's stream has ended after them.
-    pub fn on_bytes(&mut self, bytes: &[u8], ended: bool) -> Result<(), String> {
+    pub fn on_bytes(&mut self, bytes: &[u8], ended: bool) -> Result<(), Trouble> {
         self.read.extend_from_slice(bytes);
         while let Some(object) = self.wish.objects.get(self.done) {
-            let Some(length) = self.check(object, ended)? else { break };
+            let Some(length) = self.check(object, ended).map_err(Trouble::Wrong)? else { break };
             self.read.drain(..length);
             self.done += 1;
             self.expect();
         }
         if self.is_done() && !self.read.is_empty() {
-            return Err(format!("{} bytes after the last response", self.read.len()));
+            return Err(Trouble::Wrong(format!("{} bytes after the last response", self.read.len())));
         }
         if ended && !self.is_done() {
-            return Err(format!(
+            return Err(Trouble::Broken(format!(
                 "the stream ended in response {} of {}",
                 self.done + 1,
                 self.wish.objects.len()
-            ));
+            )));
         }
         Ok(())
+    }
+
+    /// The same for the response of an application that cannot serve.
+    fn check_ill(&self) -> Result<Option<usize>, String> {
+        let Some(head) = self.read.windows(4).position(|window| window == b"\r\n\r\n") else {
+            return Ok(None);
+        };
+        let body = &self.read[head + 4..];
+        let text = String::from_utf8_lossy(&self.read[..head]);
+        let length = format!("Content-Length: {}", ILL_BODY.len());
+        if !ILL_BODY.starts_with(&body[..body.len().min(ILL_BODY.len())]) || !text.contains(&length) {
+            return Err(format!("response {} is a failure and something else", self.done + 1));
+        }
+        Ok((body.len() >= ILL_BODY.len()).then_some(head + 4 + ILL_BODY.len()))
     }
 
     /// The length of the response at the start of what was read, if it is complete and right.
     fn check(&self, object: &Object, ended: bool) -> Result<Option<usize>, String> {
         let start = &self.read[..self.read.len().min(12)];
+        if start.starts_with(&ILL_LINE.as_bytes()[..start.len().min(10)]) && start.len() > 9 {
+            return self.check_ill();
+        }
         if !b"HTTP/1.1 200".starts_with(start) {
             return Err(format!(
                 "response {} begins with {:?}",

@@ -57,6 +57,46 @@ pub struct Plan {
     pub named: usize,
     /// Faults, each before the gateway's packet of this number.
     pub faults: Vec<(u64, Fault)>,
+    pub harm: Harm,
+}
+
+/// What goes wrong beside the faults of servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Harm {
+    /// How often the store has forgotten what it knew of a connection, and how often an operation fails.
+    pub forget_permille: u64,
+    pub fail_permille: u64,
+    /// How often an application answers that it cannot, each time by chance.
+    pub ill_permille: u64,
+    /// How often a stranger sends a packet in a client's name, which does not know the connection's numbers.
+    pub stranger_permille: u64,
+    /// The first client's application dies at the client's packet of this number.
+    pub abort_at: Option<u64>,
+    /// Clients ask in a way that is passed through.
+    pub plain: bool,
+}
+
+impl Harm {
+    fn of_seed(seed: u64) -> Self {
+        let mut random = Random::new(seed, 5);
+        let mut harm = Self::default();
+        let mut rare = |most: u64| if random.permille(120) { random.between(1, most) } else { 0 };
+        harm.forget_permille = rare(300);
+        harm.fail_permille = rare(300);
+        harm.ill_permille = rare(400) + rare(400);
+        harm.abort_at = Some(rare(60)).filter(|at| *at > 0);
+        harm.plain = rare(1) > 0;
+        harm.stranger_permille = if random.permille(300) { random.between(10, 500) } else { 0 };
+        harm
+    }
+
+    /// Whether a download may end early or never, beside servers that fail. It may not be wrong.
+    pub fn breaks(&self, has_faults: bool, mode: Mode) -> bool {
+        let store = self.forget_permille > 0 || self.fail_permille > 0;
+        // A stranger's SYN that reaches the next server first has it show the client timestamps without the state.
+        let stamps = mode == Mode::Ts && self.stranger_permille > 0;
+        has_faults && (store || self.plain || self.ill_permille > 0 || stamps)
+    }
 }
 
 impl Plan {
@@ -67,11 +107,10 @@ impl Plan {
         let objects = objects(&mut random, mode);
         let mut clients: Vec<(Wish, Offer)> =
             (0..random.between(1, 3)).map(|_| client(&mut random, mode, &objects, stamps)).collect();
-        // Where timestamps hold the head's length, servers answer with heads of one length, as section IV assumes.
-        let vary = mode == Mode::Kv;
         let ranges = random.permille(900);
         let mut server = |index: usize| {
-            let extra = if vary { usize::try_from(random.below(90)).unwrap_or(0) } else { 0 };
+            // Where timestamps hold the head's length, it is padded to one that all have.
+            let extra = usize::try_from(random.below(90)).unwrap_or(0);
             (format!("s{index}{}", "x".repeat(extra)), ranges, offer(&mut random, true))
         };
         let mut servers: Vec<(String, bool, Offer)> = (0..HOSTS).map(&mut server).collect();
@@ -83,17 +122,35 @@ impl Plan {
                 offer.scale = offer.scale.map(|scale| scale % 8);
             }
         }
+        let harm = Harm::of_seed(seed);
+        let mut segments = Random::new(seed, 6);
+        for (wish, offer) in &mut clients {
+            offer.segment =
+                [1460, 1460, 1380, 1240, 900, 536][usize::try_from(segments.below(6)).unwrap_or(0)];
+            wish.plain = harm.plain;
+        }
         let epoch_us = 600_000_000;
+        let start_us = 7 * epoch_us - random.below(2_000_000);
+        let network = network(&mut random);
+        let mut faults = faults(&mut random, &objects);
+        if harm.forget_permille > 0 {
+            // Of two servers that answer one request, only the record that was first tells what the client has.
+            faults.retain(|(_, fault)| *fault == Fault::Die);
+            // Without these, a client that lacks only the first segment looks like one that has nothing.
+            let offers = clients.iter_mut().map(|(_, offer)| offer);
+            offers.chain(servers.iter_mut().map(|(_, _, offer)| offer)).for_each(|offer| offer.sack = true);
+        }
         Self {
             mode,
-            start_us: 7 * epoch_us - random.below(2_000_000),
+            start_us,
             epoch_us,
-            network: network(&mut random),
+            network,
             clients,
             servers,
             named: if mode == Mode::Hybrid { objects.len() / 2 } else { objects.len() },
-            faults: faults(&mut random, &objects),
+            faults,
             objects,
+            harm,
         }
     }
 }
@@ -118,6 +175,7 @@ fn offer(random: &mut Random, stamps: bool) -> Offer {
         stamps,
         sack: random.permille(800),
         scale: random.permille(800).then_some(scale),
+        segment: 1460,
         clock: u32::try_from(random.next() >> 32).unwrap_or(0),
     }
 }
@@ -133,7 +191,7 @@ fn client(random: &mut Random, mode: Mode, objects: &[Object], stamps: bool) -> 
         wanted.remove(0);
     }
     let close = mode == Mode::Ts || random.permille(500);
-    let wish = Wish { objects: wanted, close, pipelined: random.permille(200) };
+    let wish = Wish { objects: wanted, close, pipelined: random.permille(200), plain: false };
     (wish, offer(random, stamps))
 }
 

@@ -12,11 +12,12 @@ use std::collections::{BTreeMap, VecDeque};
 const RTO_SYN_US: u64 = 1_000_000;
 const RTO_US_MIN: u64 = 200_000;
 const RTO_US_MAX: u64 = 10_000_000;
-const SEGMENT_SIZE: u16 = 1460;
 const WINDOW_BYTES: u32 = 64 << 10;
 const SEGMENTS_INITIAL: u64 = 10;
 const DUPLICATES: u32 = 3;
 const BLOCKS_SENT_MAX: usize = 3;
+/// Packets share a timestamp until an echo arrives, so an echo may be older than what it is for.
+const ECHO_SLACK_MS: u32 = 5_000;
 
 /// What an endpoint offers in its SYN.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,8 @@ pub struct Offer {
     pub stamps: bool,
     pub sack: bool,
     pub scale: Option<u8>,
+    /// The largest segment that it receives.
+    pub segment: u16,
     /// What its timestamp clock shows at time 0, in milliseconds.
     pub clock: u32,
 }
@@ -46,6 +49,8 @@ pub struct Tcp {
     send_first: Seq,
     receive_first: Seq,
     queue: VecDeque<u8>,
+    /// The ends of segments that are not acknowledged, each with what the clock showed when it was sent first.
+    sent: VecDeque<(u64, u32)>,
     unacknowledged: u64,
     next: u64,
     sent_max: u64,
@@ -81,6 +86,7 @@ impl Tcp {
             send_first: first.plus(1),
             receive_first: Seq(0),
             queue: VecDeque::new(),
+            sent: VecDeque::new(),
             unacknowledged: 0,
             next: 0,
             sent_max: 0,
@@ -92,7 +98,7 @@ impl Tcp {
             window: 0,
             window_scale: 0,
             own_scale: 0,
-            segment: usize::from(SEGMENT_SIZE),
+            segment: usize::from(offer.segment),
             stamps: offer.stamps,
             sack: offer.sack,
             sacked: Vec::new(),
@@ -100,7 +106,7 @@ impl Tcp {
             rto_us: RTO_SYN_US,
             timer: None,
             duplicates: 0,
-            congestion: SEGMENTS_INITIAL * u64::from(SEGMENT_SIZE),
+            congestion: SEGMENTS_INITIAL * u64::from(offer.segment),
             recovery: None,
             complaint: None,
         }
@@ -210,7 +216,7 @@ impl Tcp {
         };
         packet.window = u16::MAX;
         packet.options = Options {
-            segment_size: Some(SEGMENT_SIZE),
+            segment_size: Some(self.offer.segment),
             window_scale: self.offer.scale,
             sack_permitted: self.sack,
             timestamps: packet.options.timestamps,
@@ -240,6 +246,12 @@ impl Tcp {
         }
         if packet.has(Flags::SYN) {
             return self.on_syn(now, packet, out);
+        }
+        if self.state == State::SynSent && packet.has(Flags::ACK) && packet.ack != self.send_first {
+            // A connection of somebody else between these ends (RFC 9293, 3.10.7.3).
+            let mut reset = self.packet(now, 0);
+            (reset.seq, reset.flags) = (packet.ack, Flags::RST);
+            return out.push(reset);
         }
         let Some(start) = packet.seq.offset(self.receive_first, self.received) else { return };
         let in_window = start <= self.received + u64::from(WINDOW_BYTES);
@@ -289,7 +301,9 @@ impl Tcp {
                 out.push(self.acknowledgment(now));
                 self.poll(now, out);
             }
-            State::SynReceived if !packet.has(Flags::ACK) => self.send_syn(now, out),
+            State::SynReceived if !packet.has(Flags::ACK) && packet.seq.plus(1) == self.receive_first => {
+                self.send_syn(now, out);
+            }
             State::SynSent => {}
             _ => out.push(self.acknowledgment(now)),
         }
@@ -316,6 +330,7 @@ impl Tcp {
         self.window = u64::from(packet.window) << self.window_scale;
         self.take_sacks(packet);
         if ack > self.unacknowledged {
+            self.judge_echo(ack, packet);
             let data = (ack - self.unacknowledged).min(self.queue.len() as u64);
             self.queue.drain(..usize::try_from(data).expect("at most the queue"));
             self.unacknowledged = ack;
@@ -338,6 +353,20 @@ impl Tcp {
             }
         }
         true
+    }
+
+    /// An echo that comes with an acknowledgment was sent no earlier than the first byte that it acknowledges;
+    /// otherwise the round trip that is measured has nothing to do with the path.
+    fn judge_echo(&mut self, ack: u64, packet: &Packet) {
+        let stamps = packet.options.timestamps.filter(|_| self.stamps);
+        if let (Some((_, sent)), Some(stamps)) = (self.sent.front(), stamps) {
+            if is_later(*sent, stamps.echo.wrapping_add(ECHO_SLACK_MS)) {
+                self.complaint = Some("an echo of a timestamp from long ago");
+            }
+        }
+        while self.sent.front().is_some_and(|(end, _)| *end <= ack) {
+            self.sent.pop_front();
+        }
     }
 
     fn take_sacks(&mut self, packet: &Packet) {
@@ -375,6 +404,11 @@ impl Tcp {
 
     fn acknowledgment(&self, now: u64) -> Packet {
         let mut packet = self.packet(now, self.next);
+        self.tell_blocks(&mut packet);
+        packet
+    }
+
+    fn tell_blocks(&self, packet: &mut Packet) {
         if self.sack {
             let mut blocks: Vec<(u64, u64)> = Vec::new();
             for (start, bytes) in &self.out_of_order {
@@ -391,7 +425,6 @@ impl Tcp {
                 .map(|(first, after)| (edge(first), edge(after)))
                 .collect();
         }
-        packet
     }
 
     /// Sends what the windows allow.
@@ -414,6 +447,7 @@ impl Tcp {
             }
             self.transmit(now, self.next, length, fin, out);
             self.next += length + u64::from(fin);
+            self.sent.push_back((self.next, self.clock(now)));
             self.sent_max = self.sent_max.max(self.next);
         }
         if self.unacknowledged < self.sent_max && self.timer.is_none() {
@@ -426,6 +460,10 @@ impl Tcp {
         let from = usize::try_from(offset - self.unacknowledged).expect("in the queue");
         let count = usize::try_from(length).expect("a segment");
         packet.payload = self.queue.iter().skip(from).take(count).copied().collect();
+        // As Linux does, where they fit.
+        if packet.payload.len() < self.segment / 2 {
+            self.tell_blocks(&mut packet);
+        }
         if fin {
             packet.flags = packet.flags.with(Flags::FIN);
         }

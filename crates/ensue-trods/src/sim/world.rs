@@ -1,16 +1,16 @@
 //! Virtual time, and all that happens in it.
 
 use super::application::Style;
-use super::client::Client;
+use super::client::{Client, Trouble};
 use super::host::{Host, Wants};
-use super::plan::{Fault, HOSTS, Plan};
+use super::plan::{Fault, HOSTS, Harm, Plan};
 use super::random::Random;
 use super::tcp::Tcp;
 use crate::balance::{Balancer, HEARTBEAT_US};
 use crate::config::{Config, Mode, Objects, Rules};
 use crate::gateway::Trods;
 use crate::output::{Counters, Now};
-use crate::packet::{self, Endpoint, Flags, Packet};
+use crate::packet::{self, Endpoint, Flags, Packet, Timestamps};
 use crate::seq::Seq;
 use crate::store::{Key, StoreOp, StoreOutcome, Ticket};
 use core::net::Ipv4Addr;
@@ -22,6 +22,8 @@ const LOCAL: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 /// A client that has not finished by then is stuck, in microseconds.
 const PATIENCE_US: u64 = 400_000_000;
 const TICK_US: u64 = 250_000;
+/// How long the world goes on after the last client is done: longer than a gateway remembers what is over.
+const SETTLING_US: u64 = 30_000_000;
 
 /// What came of a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub struct Report {
     pub counters: Counters,
     /// Simulated time, in microseconds.
     pub time_us: u64,
+    /// Whether more went wrong than servers and packets.
+    pub harmed: bool,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +57,11 @@ struct Peer {
     tcp: Option<Tcp>,
     application: Client,
     end: Endpoint,
-    failure: Option<String>,
+    failure: Option<Trouble>,
+    /// Packets that it sent.
+    sent: u64,
+    /// Its application died: its kernel resets what still arrives.
+    aborted: bool,
 }
 
 struct World<'a> {
@@ -72,6 +80,7 @@ struct World<'a> {
     faults: Vec<(u64, Fault)>,
     network: Random,
     store: Random,
+    harm: Random,
     trace: Option<Vec<String>>,
 }
 
@@ -88,13 +97,20 @@ pub fn run_traced(seed: u64, mode: Mode, rules: Rules, trace: bool) -> (Report, 
     let mut world = World::new(&plan, seed, rules);
     world.trace = trace.then(Vec::new);
     world.run();
+    world.settle();
     let mut counters = Counters::default();
     for host in &world.hosts {
         counters.add(&host.gateway.counters());
     }
     let failure = world.failure();
-    let report =
-        Report { seed, failure, packets: world.packets, counters, time_us: world.now - plan.start_us };
+    let report = Report {
+        seed,
+        failure,
+        packets: world.packets,
+        counters,
+        time_us: world.now - plan.start_us,
+        harmed: plan.harm != Harm::default(),
+    };
     (report, world.trace.unwrap_or_default())
 }
 
@@ -109,10 +125,11 @@ impl<'a> World<'a> {
             cluster_key: [7; 32],
             epoch_us: plan.epoch_us,
             objects: Objects::new(names.collect()).expect("few objects, each once"),
+            streams: true,
             rules,
         };
         let host = |(index, (name, ranges, offer)): (usize, &(String, bool, super::tcp::Offer))| {
-            let style = Style { name: name.clone(), ranges: *ranges };
+            let style = Style { name: name.clone(), ranges: *ranges, ill_permille: plan.harm.ill_permille };
             Host::new(Trods::new(config.clone()), style, *offer, Random::new(seed, 100 + index as u64))
         };
         let peer = |(index, (wish, _)): (usize, &(super::client::Wish, super::tcp::Offer))| Peer {
@@ -123,6 +140,8 @@ impl<'a> World<'a> {
                 port: 40_000,
             },
             failure: None,
+            sent: 0,
+            aborted: false,
         };
         Self {
             plan,
@@ -140,6 +159,7 @@ impl<'a> World<'a> {
             faults: plan.faults.clone(),
             network: Random::new(seed, 2),
             store: Random::new(seed, 3),
+            harm: Random::new(seed, 7),
             trace: None,
         }
     }
@@ -163,8 +183,16 @@ impl<'a> World<'a> {
         }
         self.at(HEARTBEAT_US, Event::Heartbeat);
         self.at(TICK_US, Event::Tick);
-        let end = self.plan.start_us + PATIENCE_US;
-        while self.now < end && !self.is_settled() {
+        self.run_until(self.plan.start_us + PATIENCE_US, true);
+    }
+
+    /// A while after the last byte, nothing is left of connections that no fault moved.
+    fn settle(&mut self) {
+        self.run_until(self.now + SETTLING_US, false);
+    }
+
+    fn run_until(&mut self, end: u64, ends_early: bool) {
+        while self.now < end && !(ends_early && self.is_settled()) {
             let event = self.events.peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
             let hosts = self.hosts.iter().filter_map(Host::timer);
             let peers = self.peers.iter().filter_map(|peer| peer.tcp.as_ref()?.timer());
@@ -181,18 +209,27 @@ impl<'a> World<'a> {
 
     /// Every client has what it wished, or noticed something.
     fn is_settled(&self) -> bool {
-        self.peers.iter().all(|peer| peer.failure.is_some() || peer.application.is_done())
+        let is_over = |peer: &Peer| peer.failure.is_some() || peer.aborted || peer.application.is_done();
+        self.peers.iter().all(is_over)
     }
 
     fn failure(&self) -> Option<String> {
+        let may_break = self.plan.harm.breaks(!self.plan.faults.is_empty(), self.plan.mode);
         for (index, peer) in self.peers.iter().enumerate() {
-            if let Some(failure) = &peer.failure {
-                return Some(format!("client {}: {failure}", index + 1));
+            match &peer.failure {
+                Some(Trouble::Wrong(failure)) => return Some(format!("client {}: {failure}", index + 1)),
+                Some(Trouble::Broken(failure)) if !may_break => {
+                    return Some(format!("client {}: {failure}", index + 1));
+                }
+                Some(Trouble::Broken(_)) | None => {}
             }
-            if let Some(complaint) = peer.tcp.as_ref().and_then(Tcp::complaint) {
+            // A kernel that believes a stranger's SYN answers with the stranger's numbers.
+            let has_strangers = self.plan.harm.stranger_permille > 0;
+            let complaint = peer.tcp.as_ref().and_then(Tcp::complaint);
+            if let Some(complaint) = complaint.filter(|_| !has_strangers) {
                 return Some(format!("client {} received {complaint}", index + 1));
             }
-            if !peer.application.is_done() {
+            if !peer.application.is_done() && !peer.aborted && !may_break {
                 return Some(format!("client {} is stuck", index + 1));
             }
         }
@@ -201,6 +238,25 @@ impl<'a> World<'a> {
             .filter_map(|(index, host)| Some((index, host.complaint()?)))
             .map(|(index, complaint)| format!("server {} received {complaint}", index + 1))
             .next()
+            .or_else(|| self.leftover())
+    }
+
+    /// What gateways and store still know, if every connection ended on the server where it began.
+    fn leftover(&self) -> Option<String> {
+        if !self.plan.faults.is_empty() {
+            return None;
+        }
+        let connections: usize = self.hosts.iter().map(|host| host.gateway.connections()).sum();
+        if connections > 0 {
+            return Some(format!("{connections} connections are still known"));
+        }
+        let records: usize = self.records.values().map(BTreeMap::len).sum();
+        // A record of a client that died may be saved after its connection is forgotten; and what is found complete is
+        // left to its expiry, since the client's last packet may come again.
+        let completes = self.hosts.iter().any(|host| host.gateway.counters().found_complete > 0);
+        let is_excused = self.plan.harm.fail_permille > 0 || self.plan.harm.abort_at.is_some() || completes;
+        let is_kept = records > 0 && !is_excused;
+        is_kept.then(|| format!("{records} records are still kept"))
     }
 
     fn on_event(&mut self, event: Event) {
@@ -261,6 +317,7 @@ impl<'a> World<'a> {
         let first = Seq(u32::try_from(self.network.next() >> 32).unwrap_or(0));
         let mut out = Vec::new();
         let peer = &mut self.peers[index];
+        peer.sent = 0;
         let offer = self.plan.clients[index].1;
         let mut tcp = Tcp::connect(self.now, peer.end, SERVICE, first, offer, &mut out);
         tcp.write(&peer.application.requests());
@@ -272,7 +329,47 @@ impl<'a> World<'a> {
     fn send(&mut self, packets: Vec<Packet>) {
         for packet in packets {
             self.transmit(packet.build(), Event::ToService);
+            if self.harm.permille(self.plan.harm.stranger_permille) {
+                let stranger = self.stranger(&packet);
+                self.transmit(stranger.build(), Event::ToService);
+            }
+            let abort_at = self.plan.harm.abort_at;
+            let first = self.peers.first_mut().filter(|peer| peer.end == packet.source && !peer.aborted);
+            if let Some(peer) = first {
+                peer.sent += 1;
+                if Some(peer.sent) == abort_at && !peer.application.is_done() {
+                    self.abort();
+                }
+            }
         }
+    }
+
+    /// The first client's application dies, and leaves what it has not read to its kernel.
+    fn abort(&mut self) {
+        let mut out = Vec::new();
+        let peer = &mut self.peers[0];
+        peer.aborted = true;
+        if let Some(tcp) = &mut peer.tcp {
+            tcp.abort(self.now, &mut out);
+        }
+        self.note(|| "client 1 dies".to_string());
+        self.send(out);
+    }
+
+    /// A packet in the name of whoever sent this one, of somebody who cannot read what is sent to it.
+    fn stranger(&mut self, packet: &Packet) -> Packet {
+        let mut number = || Seq(u32::try_from(self.harm.next() >> 32).unwrap_or(0));
+        let mut made = Packet::acknowledgment(packet.source, packet.destination, number(), number());
+        if packet.options.timestamps.is_some() {
+            made.options.timestamps = Some(Timestamps { value: number().0, echo: number().0 });
+        }
+        match self.harm.below(4) {
+            0 => made.flags = Flags::RST,
+            1 => made.flags = Flags::SYN,
+            2 => made.payload = b"GET /object-1 HTTP/1.1\r\nHost: service\r\n\r\n".to_vec(),
+            _ => {}
+        }
+        made
     }
 
     fn transmit(&mut self, bytes: Vec<u8>, event: fn(Vec<u8>) -> Event) {
@@ -351,6 +448,14 @@ impl<'a> World<'a> {
     }
 
     fn on_stored(&mut self, host: usize, key: Key, ticket: Ticket, op: usize) {
+        if self.harm.permille(self.plan.harm.forget_permille) {
+            self.records.remove(&key);
+        }
+        if self.harm.permille(self.plan.harm.fail_permille) {
+            self.note(|| format!("server {} has an operation that fails", host + 1));
+            self.outcomes.push(StoreOutcome::Failed);
+            return self.at(1, Event::Outcome { host, key, ticket, outcome: self.outcomes.len() - 1 });
+        }
         let records = self.records.entry(key).or_default();
         let outcome = match &self.ops[op] {
             StoreOp::Get { .. } => StoreOutcome::Found(records.values().cloned().collect()),
@@ -384,11 +489,19 @@ impl<'a> World<'a> {
         let peer = &mut self.peers[index];
         let Some(tcp) = &mut peer.tcp else { return };
         let mut out = Vec::new();
+        if is_too_large(&packet, self.plan.clients[index].1.segment) {
+            return;
+        }
+        if peer.aborted && !packet.has(Flags::RST) {
+            let mut reset = Packet::acknowledgment(packet.destination, packet.source, packet.ack, Seq(0));
+            reset.flags = Flags::RST;
+            return self.send(vec![reset]);
+        }
         tcp.on_packet(self.now, &packet, &mut out);
         let bytes = tcp.read();
         let done = peer.application.is_done();
-        if tcp.is_reset() && !done {
-            peer.failure.get_or_insert("the connection was reset".to_string());
+        if tcp.is_reset() && !done && !peer.aborted {
+            peer.failure.get_or_insert(Trouble::Broken("the connection was reset".to_string()));
         }
         if let Err(failure) = peer.application.on_bytes(&bytes, tcp.is_ended()) {
             peer.failure.get_or_insert(failure);
@@ -400,6 +513,13 @@ impl<'a> World<'a> {
         tcp.poll(self.now, &mut out);
         self.send(out);
     }
+}
+
+/// Whether a packet does not fit through the client's tunnel, which is as wide as the segments that the client offers.
+/// A server that never heard of them assumes no less than 1220.
+fn is_too_large(packet: &Packet, segment: u16) -> bool {
+    let stamps = if packet.options.timestamps.is_some() { 12 } else { 0 };
+    segment >= 1220 && packet.payload.len() + stamps > usize::from(segment)
 }
 
 fn outcome_name(outcome: &StoreOutcome) -> String {

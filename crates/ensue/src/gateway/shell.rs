@@ -41,12 +41,15 @@ pub(crate) struct TrodsArgs {
     /// The first line of this file is the store's password
     #[arg(long, value_name = "FILE")]
     store_password_file: Option<PathBuf>,
-    /// A file with the cluster's key, 64 hexadecimal digits, the same on all servers; for the modes ts and hybrid
+    /// A file with the cluster's key, 64 hexadecimal digits, the same on all servers
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
     /// A file with the objects that timestamps can name, `/target host` a line, the same on all servers
     #[arg(long, value_name = "FILE")]
     objects: Option<PathBuf>,
+    /// Protect bodies without a length, too: every server sends the same chunks, and ends none early
+    #[arg(long)]
+    streams: bool,
     /// Answer the liveness monitor here
     #[arg(long, value_name = "ADDRESS:PORT")]
     heartbeat: Option<SocketAddr>,
@@ -123,8 +126,7 @@ fn config(args: &TrodsArgs) -> anyhow::Result<Config> {
     let mode = args.mode.mode();
     let cluster_key = match &args.key_file {
         Some(file) => read_key(file)?,
-        None if mode.stamps() => bail!("timestamps need the key of the cluster: --key-file"),
-        None => [0; 32],
+        None => bail!("servers derive sequence numbers alike, with the key of the cluster: --key-file"),
     };
     let names = match &args.objects {
         Some(file) => std::fs::read_to_string(file).with_context(|| file.display().to_string())?,
@@ -138,6 +140,7 @@ fn config(args: &TrodsArgs) -> anyhow::Result<Config> {
         cluster_key,
         epoch_us: EPOCH_SECONDS * 1_000_000,
         objects: Objects::new(names.collect())?,
+        streams: args.streams,
         rules: Rules::ALL,
     })
 }
