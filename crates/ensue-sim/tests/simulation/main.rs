@@ -125,13 +125,14 @@ fn a_message_waits_for_nothing_where_it_was_published() {
 /// directories before they had met. And two that showed mistakes of the oracle: a write that two dead datacenters had
 /// taken along, and a datacenter that asked one which was lost for good.
 ///
-/// Of the three before the last five, an operator copied a log that was cut by hand at the moment, nobody could notice
+/// Of the three before the last six, an operator copied a log that was cut by hand at the moment, nobody could notice
 /// an old copy, and a survivor had a part of a transaction whose place in another partition's stream an earlier life
 /// had taken.
 ///
-/// In the last five, a partition declared lost beside a sibling what a datacenter had that it had yet to meet, two
-/// survivors had parts of transactions whose origin had declared them lost before it died, a partition on which nothing
-/// had ever been served lost its only segment, and directories were exchanged before anybody had met.
+/// In the five before the last, a partition declared lost beside a sibling what a datacenter had that it had yet to
+/// meet, two survivors had parts of transactions whose origin had declared them lost before it died, a partition on
+/// which nothing had ever been served lost its only segment, and directories were exchanged before anybody had met. In
+/// the last one, a datacenter that had been filled waited for a part that had died with its origin.
 #[test]
 fn directories_that_were_lost_come_back_and_stop_nobody_else() {
     for (seed, protocol) in [
@@ -149,6 +150,7 @@ fn directories_that_were_lost_come_back_and_stop_nobody_else() {
         (500288, "eiger"),
         (500384, "eiger"),
         (500052, "eiger"),
+        (20296, "eiger"),
     ] {
         let options = Options::draw_with(seed, Rules::default(), protocol).losing_directories();
         let report = run(options, None);
