@@ -107,7 +107,7 @@ def test_a_datacenter_that_lost_its_directory_serves_nothing_and_stops_nobody(se
     for name in ("dc1", "dc3"):
         servers.ask(name, "INCR", "counter")
         info = servers.ask(name, "INFO")
-        assert info["ensue_stopped"] == 0 and info["ensue_refused_dc2_partitions"] == 1, name
+        assert info["ensue_stopped"] == 0 and info["ensue_refused_dc2_partitions"] >= 1, name
     wait_until(lambda: servers.ask("dc1", "GET", "counter") == "12", 20, "the healthy ones exchange")
 
     # Doing what the message says works: the right directory is put back.
