@@ -44,7 +44,8 @@ impl Audited {
         if !only_failures && !is_recorded {
             return None;
         }
-        let shown = |place: usize| match is_secret(spec.name, subcommand, args, place) {
+        let secrets = Secrets::of(spec.name, subcommand, args);
+        let shown = |place: usize| match secrets.has(place) {
             true => Bytes::from_static(HIDDEN),
             false => args[place].slice(..args[place].len().min(AUDITED_WORD_BYTES_MAX)),
         };
@@ -99,7 +100,8 @@ pub(super) fn without_secrets<'a>(spec: &CommandSpec, args: &'a [Bytes]) -> Cow<
         return Cow::Borrowed(args);
     }
     let subcommand = spec.subcommand(args);
-    let shown = |place: usize| match is_secret(spec.name, subcommand, args, place) {
+    let secrets = Secrets::of(spec.name, subcommand, args);
+    let shown = |place: usize| match secrets.has(place) {
         true => Bytes::from_static(HIDDEN),
         false => args[place].clone(),
     };
@@ -112,16 +114,71 @@ fn reads_a_backup(subcommand: Option<&str>, args: &[Bytes]) -> bool {
     subcommand == Some("backup") && (is(2, b"read") || is(2, b"node") && is(4, b"read"))
 }
 
-/// Whether an argument may be a secret.
-fn is_secret(name: &str, subcommand: Option<&str>, args: &[Bytes], place: usize) -> bool {
+/// Which arguments of a command may be secrets.
+struct Secrets<'a> {
+    name: &'a str,
+    subcommand: Option<&'a str>,
+    args: &'a [Bytes],
+    login: Login,
+}
+
+impl<'a> Secrets<'a> {
+    fn of(name: &'a str, subcommand: Option<&'a str>, args: &'a [Bytes]) -> Secrets<'a> {
+        let login = if name == "hello" { Login::of_hello(args) } else { Login::none() };
+        Secrets { name, subcommand, args, login }
+    }
+
+    fn has(&self, place: usize) -> bool {
+        is_secret(self, place)
+    }
+}
+
+/// Where the words of a login stand among the arguments of a `HELLO`, which is read as it is executed: the name of a
+/// client may be the word `auth`.
+struct Login {
+    /// The places of passwords, in their order.
+    passwords: Vec<usize>,
+    /// From here on it is not known what the words are.
+    unread: usize,
+}
+
+impl Login {
+    fn none() -> Login {
+        Login { passwords: Vec::new(), unread: usize::MAX }
+    }
+
+    fn of_hello(args: &[Bytes]) -> Login {
+        let is =
+            |place: usize, name: &[u8]| args.get(place).is_some_and(|word| word.eq_ignore_ascii_case(name));
+        let mut login = Login::none();
+        // Without the version it is refused, but what follows may be a login all the same.
+        let mut place = if is(1, b"auth") { 1 } else { 2 };
+        while place < args.len() {
+            if is(place, b"auth") && place + 2 < args.len() {
+                login.passwords.push(place + 2);
+                place += 3;
+            } else if is(place, b"setname") {
+                place += 2;
+            } else {
+                login.unread = place + 1;
+                break;
+            }
+        }
+        login
+    }
+
+    fn has_password(&self, place: usize) -> bool {
+        place >= self.unread || self.passwords.binary_search(&place).is_ok()
+    }
+}
+
+fn is_secret(secrets: &Secrets<'_>, place: usize) -> bool {
+    let Secrets { name, subcommand, args, login } = secrets;
     let argument = &args[place];
-    match (name, subcommand) {
+    match (*name, *subcommand) {
         // The last word is a password; before it there may be a user.
         ("auth", _) => place > 0 && (place != 1 || args.len() != 3),
-        ("hello", _) => {
-            let auth = args.iter().position(|word| word.eq_ignore_ascii_case(b"auth"));
-            auth.is_some_and(|auth| place == auth + 2)
-        }
+        ("hello", _) => login.has_password(place),
         ("acl", Some("setuser")) => place > 2 && !is_open_rule(argument),
         // The command that is tried may be any.
         ("acl", Some("dryrun")) => place > 3,

@@ -20,14 +20,18 @@ pub(super) fn line(now: Now, keyspace: KeyspaceId, address: &str, name: &str, ar
     line
 }
 
-/// Which arguments are users and passwords.
+/// Which arguments are users and passwords, or may be: of a `HELLO` everything behind the first word `auth`, which may
+/// be the name of the client.
 fn secrets(name: &str, args: &[Bytes]) -> impl Fn(usize) -> bool + use<> {
-    let first = match name {
-        "auth" => Some(1),
-        "hello" => args.iter().position(|word| word.eq_ignore_ascii_case(b"auth")).map(|place| place + 1),
-        _ => None,
+    let shown = match name {
+        "auth" => 1,
+        "hello" => {
+            let auth = args.iter().position(|word| word.eq_ignore_ascii_case(b"auth"));
+            auth.map_or(args.len(), |place| place + 1)
+        }
+        _ => args.len(),
     };
-    move |place| first.is_some_and(|first| (first..first + 2).contains(&place))
+    move |place| place >= shown
 }
 
 fn push_escaped(line: &mut String, argument: &Bytes) {
@@ -45,6 +49,25 @@ fn push_escaped(line: &mut String, argument: &Bytes) {
             b' '..=b'~' => line.push(char::from(byte)),
             // Writing to a string cannot fail.
             _ => drop(write!(line, "\\x{byte:02x}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_is_hidden_wherever_the_word_auth_stands() {
+        for (words, expected) in [
+            ("HELLO 3 SETNAME n AUTH app pw", "HELLO 3 SETNAME n AUTH (redacted) (redacted)"),
+            ("HELLO 3 SETNAME auth AUTH app pw", "HELLO 3 SETNAME auth (redacted) (redacted) (redacted)"),
+            ("HELLO 3 SETNAME n", "HELLO 3 SETNAME n"),
+        ] {
+            let args: Vec<Bytes> =
+                words.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+            let shown = line(Now::default(), KeyspaceId(0), "a", "hello", &args).replace('"', "");
+            assert!(shown.ends_with(&format!("] {expected}")), "{shown}");
         }
     }
 }

@@ -17,6 +17,11 @@ fn no_secret_is_shown() {
         ("AUTH app pw", "AUTH app (hidden)"),
         ("AUTH app pw more", "AUTH (hidden) (hidden) (hidden)"),
         ("HELLO 3 AUTH app pw SETNAME n", "HELLO 3 AUTH app (hidden) SETNAME n"),
+        ("HELLO 3 SETNAME auth AUTH app pw", "HELLO 3 SETNAME auth AUTH app (hidden)"),
+        ("HELLO 3 AUTH auth pw AUTH app pw", "HELLO 3 AUTH auth (hidden) AUTH app (hidden)"),
+        ("HELLO AUTH app pw", "HELLO AUTH app (hidden)"),
+        ("HELLO 3 AUTH pw", "HELLO 3 AUTH (hidden)"),
+        ("HELLO 3 AUTO auth pw", "HELLO 3 AUTO (hidden) (hidden)"),
         (
             "ACL SETUSER app on >pw #00 <old !00 pw ~k:* +@all db=0 (~x +get)",
             "ACL SETUSER app on (hidden) (hidden) (hidden) (hidden) (hidden) ~k:* +@all db=0 (~x +get)",
