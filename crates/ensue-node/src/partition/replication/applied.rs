@@ -385,6 +385,21 @@ mod tests {
         assert_eq!(applied.unrecoverable(&on(1, Extent::Through)), None);
     }
 
+    /// A session of a dead datacenter may have seen all of its streams. One of another datacenter had seen what is
+    /// shown: where its past covers what is gone, it never met that. Who lives has shown what it names, and lost it.
+    #[test]
+    fn a_write_is_discarded_for_what_its_datacenter_may_have_seen() {
+        let (living, failed) = (DatacenterId(0), DatacenterId(1));
+        let mut applied: Applied<()> = Applied::new(PartitionId(1));
+        assert!(applied.end(DEAD, Position(3), [DEAD, failed].into_iter().collect()).is_empty());
+        for (extent, discarded) in
+            [(Extent::Exact, [true, true, false]), (Extent::Through, [true, false, false])]
+        {
+            let gone = on(4, extent);
+            assert_eq!([DEAD, failed, living].map(|origin| applied.discards(origin, &gone)), discarded);
+        }
+    }
+
     #[test]
     fn what_was_lost_is_passed_over() {
         let mut set = AppliedSet::default();
