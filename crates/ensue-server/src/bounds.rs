@@ -58,8 +58,11 @@ pub const PEER_OUTPUT_BYTES_MAX: usize = 512 << 20;
 pub const PEER_MESSAGES_BYTES_MAX: usize = 64 << 20;
 /// Connections that have not proved yet which peer they are; each holds a file descriptor.
 pub const STRANGERS_MAX: usize = 64;
-/// So many strangers of one network are a crowd, whose newest makes room for whoever comes.
+/// So many strangers of one network are a crowd, of which one makes room for whoever comes.
 pub const CROWD_MIN: usize = 8;
+
+/// One of a crowd makes room at most so often: a peer among 64 of the same network stays for the time that it needs.
+pub const CROWD_PACE_US: u64 = 2_000;
 /// How long one of them may take to prove it: two delays of the longest link, and a turn of a busy core.
 pub const STRANGER_US: u64 = 1_000_000;
 /// One that came longer ago than this and is silent gives way when there are too many. A peer says its hello as soon as

@@ -12,8 +12,9 @@ mod door;
 mod encryption;
 
 use crate::bounds::{
-    HANDSHAKE_US, PEER_ACCEPTS_PER_TURN, PEER_ANSWERS_MS_MAX, PEER_MESSAGES_BYTES_MAX, PEER_PROBE_AFTER_S,
-    PEER_PROBE_INTERVAL_S, PEER_PROBES_MAX, READ_BYTES, STRANGER_SILENT_US, STRANGER_US, STRANGERS_MAX,
+    CROWD_PACE_US, HANDSHAKE_US, PEER_ACCEPTS_PER_TURN, PEER_ANSWERS_MS_MAX, PEER_MESSAGES_BYTES_MAX,
+    PEER_PROBE_AFTER_S, PEER_PROBE_INTERVAL_S, PEER_PROBES_MAX, READ_BYTES, STRANGER_SILENT_US, STRANGER_US,
+    STRANGERS_MAX,
 };
 use crate::link::{Link, LinkError, Phase};
 use crate::log::{self, Throttle};
@@ -34,6 +35,7 @@ use hashbrown::HashMap;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -64,6 +66,8 @@ pub(crate) struct Peers {
     scratch: Box<[u8]>,
     complaints: Throttle,
     /// Of those who proved nothing, so that they do not keep others' lines away.
+    /// When one of a crowd may next make room at once.
+    crowd_rests_until_us: u64,
     door_complaints: Throttle,
     refused: u64,
 }
@@ -121,6 +125,7 @@ impl Peers {
             dirty: Vec::new(),
             scratch: vec![0; READ_BYTES].into_boxed_slice(),
             complaints: Throttle::default(),
+            crowd_rests_until_us: 0,
             door_complaints: Throttle::default(),
             refused: 0,
         }
@@ -329,15 +334,22 @@ impl Peers {
         if strangers.len() < STRANGERS_MAX {
             return true;
         }
-        match door::who_gives_way(&strangers).or_else(|| door::newest_of_a_crowd(&strangers)) {
-            Some(id) => self.end(now_us, id, &LinkError::GaveWay, registry, inputs),
-            None => {
-                self.backlog = false;
-                self.rests_until_us = Some(now_us + STRANGER_SILENT_US);
-                return false;
+        let one_of_a_crowd = || door::one_of_a_crowd(&strangers, RandomState::new().hash_one(now_us));
+        let (gives_way, rest_us) = match door::who_gives_way(&strangers) {
+            Some(id) => (Some(id), 0),
+            None if now_us < self.crowd_rests_until_us => (None, self.crowd_rests_until_us - now_us),
+            None => (one_of_a_crowd(), STRANGER_SILENT_US),
+        };
+        if let Some(id) = gives_way {
+            if rest_us > 0 {
+                self.crowd_rests_until_us = now_us + CROWD_PACE_US;
             }
+            self.end(now_us, id, &LinkError::GaveWay, registry, inputs);
+            return true;
         }
-        true
+        self.backlog = false;
+        self.rests_until_us = Some(now_us + rest_us);
+        false
     }
 
     fn dial_due(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {

@@ -3,7 +3,8 @@
 //! A real peer says its hello as soon as it is connected and its proof as soon as it has our answer. So those who are
 //! silent go first, and of those who said a hello the ones from the address that has the most connections here: whoever
 //! fills the door from one place pushes out its own. Nobody else goes before it had the time that a real peer needs; of
-//! a crowd from one network the newest goes at once, so that a peer does not wait behind it until it gives up.
+//! a crowd from one network one goes at once, so that a peer does not wait behind it until it gives up. Which one is
+//! drawn: a peer from the same network stays, most of the time, for as long as it needs.
 
 use crate::bounds::{CROWD_MIN, STRANGER_CLAIMED_US, STRANGER_SILENT_US};
 use std::collections::BTreeMap;
@@ -29,19 +30,17 @@ pub(super) fn who_gives_way(strangers: &[Stranger]) -> Option<usize> {
     first.max_by_key(|one| (!one.claims, neighbours(one.source), one.age_us)).map(|one| one.id)
 }
 
-/// The newest of the network with the most connections here; nobody if none has so many that it is a crowd.
-pub(super) fn newest_of_a_crowd(strangers: &[Stranger]) -> Option<usize> {
-    let mut networks: BTreeMap<IpAddr, (usize, u64, usize)> = BTreeMap::new();
+/// One of the network with the most connections here, as a random number has it; nobody if none has so many that it is
+/// a crowd.
+pub(super) fn one_of_a_crowd(strangers: &[Stranger], drawn: u64) -> Option<usize> {
+    let mut networks: BTreeMap<IpAddr, Vec<usize>> = BTreeMap::new();
     for stranger in strangers {
         let Some(source) = stranger.source else { continue };
-        let (count, age_us, id) = networks.entry(network(source)).or_insert((0, u64::MAX, stranger.id));
-        *count += 1;
-        if (stranger.age_us, stranger.id) < (*age_us, usize::MAX) {
-            (*age_us, *id) = (stranger.age_us, stranger.id);
-        }
+        networks.entry(network(source)).or_default().push(stranger.id);
     }
-    let fullest = networks.values().max_by_key(|(count, ..)| *count)?;
-    (fullest.0 >= CROWD_MIN).then_some(fullest.2)
+    let fullest = networks.into_values().max_by_key(Vec::len)?;
+    let one = fullest[(drawn % fullest.len() as u64) as usize];
+    (fullest.len() >= CROWD_MIN).then_some(one)
 }
 
 /// What one attacker may have many addresses of: 256 of IPv4, or what a subscriber gets of IPv6.
@@ -88,13 +87,10 @@ mod tests {
         let peer = Stranger { id: 99, source: Some(IpAddr::from([10, 0, 1, 7])), claims: true, age_us: 0 };
         let all: Vec<Stranger> = crowd(0..63).chain([peer]).collect();
         assert_eq!(who_gives_way(&all), None);
-        assert_eq!(
-            newest_of_a_crowd(&all),
-            Some(62),
-            "the newest of the crowd, and not the peer, which is newer"
-        );
+        let drawn: Vec<usize> = (0..63).filter_map(|drawn| one_of_a_crowd(&all, drawn)).collect();
+        assert_eq!(drawn, (0..63).collect::<Vec<_>>(), "each of the crowd, and not the peer");
         let few: Vec<Stranger> = crowd(0..CROWD_MIN as u8 - 1).chain([peer]).collect();
-        assert_eq!(newest_of_a_crowd(&few), None, "so many may be the cores of a node");
+        assert_eq!(one_of_a_crowd(&few, 3), None, "so many may be the cores of a node");
         let v6 = |subnet: u16, host: u16| IpAddr::from([0x2001, 0xdb8, 0, subnet, 0, 0, 0, host]);
         assert_eq!(network(v6(1, 2)), network(v6(1, 3)));
         assert_ne!(network(v6(1, 2)), network(v6(2, 2)));
