@@ -96,13 +96,7 @@ impl Executor<'_> {
             }
             // Said to one that has taken its copy meanwhile.
             (_, Message::FillAnswer { .. }) => {}
-            (_, Message::AskTime) if self.others.stable_time.times.has_heartbeats() => {
-                self.others.send_heartbeat(self.cx, from.datacenter());
-            }
-            // The clock has moved past the time with which the question came.
-            (_, Message::AskTime) => {
-                self.others.replication.acknowledgements.acknowledge_soon(from.datacenter());
-            }
+            (_, Message::AskTime) => self.others.send_heartbeat(self.cx, from.datacenter()),
             (_, Message::Heartbeat { end }) => self.others.on_heartbeat(from.datacenter(), end, time),
             // Answers to sessions never come to a partition; a peer that sends one is wrong.
             _ => self.cx.trace(Trace::Refused { what: "a message that no partition takes" }),

@@ -10,16 +10,13 @@ impl Keyspaces {
     pub(in crate::partition) fn send_acknowledgements(&self, cx: &mut Cx, others: &mut Others) {
         for datacenter in others.replication.take_due_acknowledgements(cx) {
             self.acknowledge(cx, others, datacenter);
-            others.request_end(cx, datacenter);
         }
     }
 
     /// Tells a datacenter what has been received, synced and applied here.
     pub(crate) fn acknowledge(&self, cx: &mut Cx, others: &mut Others, datacenter: DatacenterId) {
         let Some(receiver) = others.replication.receiver(datacenter) else { return };
-        // The clock is above the time of whatever has come, which is what the others wait for. It is not read: a
-        // partition that only says that nothing has happened would log each time how far its clock may go.
-        let now = cx.clock.latest();
+        let now = cx.promise();
         // Of who has written nothing there is nothing to say, and the receiver may not know that datacenter yet.
         let applied = others.replication.acknowledgements.applied_durably();
         let applied = applied.filter(|(_, _, position)| *position > Position(0)).collect();

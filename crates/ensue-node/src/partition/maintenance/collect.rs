@@ -134,12 +134,6 @@ impl Maintenance {
         if self.collector.is_lazy && misses == self.collector.misses {
             return;
         }
-        // A partition without anything due does not read its clock: it would have to log how far that may go.
-        let by_wall_ms = cx.clock.latest().ms().max(cx.now.wall_ms);
-        let is_due = |(turn, _): (&u64, &Vec<_>)| *turn <= by_wall_ms / GRAIN_MS;
-        if !self.collector.deadlines.first_key_value().is_some_and(is_due) {
-            return;
-        }
         let now_ms = cx.promise().ms();
         while let Some(entry) = self.collector.deadlines.first_entry() {
             if *entry.key() > now_ms / GRAIN_MS {

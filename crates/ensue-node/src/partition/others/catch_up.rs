@@ -163,16 +163,6 @@ impl Others {
     fn note_told_by_all(&mut self, cx: &Cx) {
         if let Some(catch_up) = self.catch_up.as_mut().filter(|catch_up| catch_up.silent.is_empty()) {
             catch_up.since.get_or_insert(cx.clock.latest());
-            self.replication.acknowledgements.acknowledge_all_soon();
-        }
-    }
-
-    /// A datacenter has not said where its stream ends since the time from which on that counts. Of an idle stream the
-    /// clock stands: it is asked to move past that time.
-    pub(in crate::partition) fn request_end(&self, cx: &mut Cx, datacenter: DatacenterId) {
-        let Some(CatchUp { filled: true, since: Some(since), unheard, .. }) = &self.catch_up else { return };
-        if unheard.contains(&datacenter) && self.replication.knows(datacenter) {
-            cx.send_at(*since, Address::Partition { datacenter, partition: cx.id }, Message::AskTime);
         }
     }
 

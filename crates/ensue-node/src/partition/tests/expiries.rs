@@ -2,9 +2,7 @@
 
 use super::{World, config, receive_columns};
 use crate::{AppendFsync, Input, NodeConfig, Trace};
-use ensue_store::disk::DiskOp;
 use ensue_types::{Column, CoreId, DatacenterId, Position, SessionId};
-use ensue_wire::Message;
 
 /// A partition that waits for no other datacenter: the only one is dead.
 pub(super) fn alone(before: impl Fn(&mut World)) -> World {
@@ -174,31 +172,4 @@ fn a_row_is_deleted_at_the_first_look_after_its_deadline() {
     world.give(Input::TurnEnd);
     world.calm_down();
     assert_eq!(expired(&mut world), "expired_keys:1");
-}
-
-/// The clock is logged up to where it may go. A partition that nobody asks for anything lets it stand, and costs no
-/// sync, though it says now and then that nothing has happened.
-#[test]
-fn a_partition_that_is_idle_writes_nothing() {
-    let mut config = config(AppendFsync::EverySecond);
-    config.tuning.checkpoint_bytes = u64::MAX;
-    let mut world = World::with(config);
-    world.calm_down();
-    world.run(SessionId(3), "SET x 1 EX 3600");
-    world.calm_down();
-    pass_ms(&mut world, 5_000);
-    world.sent.clear();
-    let mut appends = 0;
-    for _ in 0..600 {
-        world.now.monotonic_us += 100_000;
-        world.now.wall_ms += 100;
-        world.give(Input::Timer);
-        world.give(Input::TurnEnd);
-        while let Some(op) = world.carry_out() {
-            appends += usize::from(matches!(op, DiskOp::Append { .. }));
-        }
-    }
-    let says_so = |message: &Message| matches!(message, Message::StreamAcknowledge(_));
-    assert!(world.sent.iter().filter(|message| says_so(message)).count() > 30);
-    assert_eq!(appends, 0);
 }

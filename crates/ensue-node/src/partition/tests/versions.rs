@@ -386,7 +386,6 @@ fn what_is_said_at_a_time_rests_on_a_bound_of_the_clock_above_it() {
     world.now.monotonic_us += 10_000_000;
     world.now.wall_ms += 3_600_000;
     world.partition.cx.now = world.now;
-    world.partition.cx.promise();
     world.partition.on_turn_end();
     assert!(said(&mut world).is_none_or(|time| time < bound), "the new bound is not in the log");
     world.work();
