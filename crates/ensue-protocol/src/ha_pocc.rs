@@ -88,12 +88,10 @@ impl HaPocc {
     }
 }
 
-impl HaPocc {
-    /// Whether a stable session's past is stable. What it has read was; what came by a name may be of an optimistic
-    /// session, and then it waits, or falls back again.
-    fn is_stable(&self, past: &TimeVector, state: &StabilityState<'_>) -> bool {
-        state.stable.covers_but(state.datacenter, past) || !Rule::StableSessionsReadWhatIsStable.holds()
-    }
+/// Whether a stable session's past is stable. What it has read was; what came by a name may be of an optimistic session,
+/// and then it waits, or falls back again.
+fn is_stable(past: &TimeVector, state: &StabilityState<'_>) -> bool {
+    state.stable.covers_but(state.datacenter, past) || !Rule::StableSessionsReadWhatIsStable.holds()
 }
 
 impl Protocol for HaPocc {
@@ -122,7 +120,7 @@ impl Protocol for HaPocc {
         let vector = vector::known(context);
         match vector.mode {
             Mode::Plain => pocc::newest_choice(&vector.times, state),
-            Mode::Stable if self.is_stable(&vector.times, state) => cure::stable_choice(&vector.times, state),
+            Mode::Stable if is_stable(&vector.times, state) => cure::stable_choice(&vector.times, state),
             Mode::Stable => Choice::Wait,
         }
     }

@@ -60,7 +60,6 @@ pub const PEER_MESSAGES_BYTES_MAX: usize = 64 << 20;
 pub const STRANGERS_MAX: usize = 64;
 /// So many strangers of one network are a crowd, of which one makes room for whoever comes.
 pub const CROWD_MIN: usize = 8;
-
 /// One of a crowd makes room at most so often: a peer among 64 of the same network stays for the time that it needs.
 pub const CROWD_PACE_US: u64 = 2_000;
 /// How long one of them may take to prove it: two delays of the longest link, and a turn of a busy core.

@@ -65,9 +65,9 @@ pub(crate) struct Peers {
     dirty: Vec<usize>,
     scratch: Box<[u8]>,
     complaints: Throttle,
-    /// Of those who proved nothing, so that they do not keep others' lines away.
     /// When one of a crowd may next make room at once.
     crowd_rests_until_us: u64,
+    /// Of those who proved nothing, so that they do not keep others' lines away.
     door_complaints: Throttle,
     refused: u64,
 }

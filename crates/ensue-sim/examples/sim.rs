@@ -21,6 +21,7 @@ fn main() {
             "--losing" => options.losing = true,
             "--losing-directories" => options.losing_directories = true,
             "--joining" => options.joining = true,
+            "--retiring" => options.retiring = true,
             "--wild-clocks" => options.wild_clocks = true,
             "--keep-going" => options.keep_going = true,
             "--trace" => options.trace = true,

@@ -102,6 +102,8 @@ rules! {
     HearOnlyTheOwner,
     /// What a session watches that does not see all that its datacenter wrote there has changed (decision 34).
     WatchSeesAllOfItsDatacenter,
+    /// What another datacenter has written, and was hidden when a key was watched, counts as a change when it is shown.
+    WatchCountsWhatIsShown,
     /// Commands on keys with a home run there, wherever their client is (decision 33).
     HomeCommandsRunAtHome,
     /// A request that reaches its home again after a reconnect is not executed a second time (decision 33).
@@ -362,6 +364,9 @@ rules! {
     FallbackForgets,
     /// A promoted session has the past of both its modes (trap 41).
     PromotionJoinsBothPasts,
+    /// A stable session reads when all of its past is stable where it reads: a name may have brought what an optimistic
+    /// session has seen.
+    StableSessionsReadWhatIsStable,
     /// A restart knows what had been shown as stable (trap 32).
     RememberStable,
     /// What a partition's log proves to be everywhere in its datacenter it tells the others after a restart: they may
@@ -383,12 +388,6 @@ rules! {
     RememberApplied,
     /// What was received and not applied is taken up again after a restart (trap 12).
     TakeUpWhatWaited,
-
-    /// What another datacenter has written, and was hidden when a key was watched, counts as a change when it is shown.
-    WatchCountsWhatIsShown,
-    /// A stable session reads when all of its past is stable where it reads: a name may have brought what an optimistic
-    /// session has seen.
-    StableSessionsReadWhatIsStable,
 
     // A datacenter that is lost for good.
     /// What was received of a stream is kept until every datacenter has it (decision 11).

@@ -74,14 +74,14 @@ enum Command {
 impl Command {
     /// Whether its files have what clients have stored, or what lets somebody read it.
     fn writes_data(&self) -> bool {
-        match self {
-            Command::Server(_) | Command::Dev(_) | Command::DevChild(_) | Command::Demo(_) => true,
-            Command::Fsck(_) | Command::Recover(_) | Command::Secret(_) => true,
-            other => matches!(
-                other,
-                Command::Import(_) | Command::Export(_) | Command::Backup(_) | Command::Restore(_)
-            ),
-        }
+        let serves =
+            matches!(self, Command::Server(_) | Command::Dev(_) | Command::DevChild(_) | Command::Demo(_));
+        let repairs = matches!(self, Command::Fsck(_) | Command::Recover(_) | Command::Secret(_));
+        let carries = matches!(
+            self,
+            Command::Import(_) | Command::Export(_) | Command::Backup(_) | Command::Restore(_)
+        );
+        serves || repairs || carries
     }
 }
 

@@ -128,8 +128,20 @@ impl<'a> Secrets<'a> {
         Secrets { name, subcommand, args, login }
     }
 
+    /// Whether the argument at a place may be a secret.
     fn has(&self, place: usize) -> bool {
-        is_secret(self, place)
+        let Secrets { name, subcommand, args, login } = self;
+        let argument = &args[place];
+        match (*name, *subcommand) {
+            // The last word is a password; before it there may be a user.
+            ("auth", _) => place > 0 && (place != 1 || args.len() != 3),
+            ("hello", _) => login.has_password(place),
+            ("acl", Some("setuser")) => place > 2 && !is_open_rule(argument),
+            // The command that is tried may be any.
+            ("acl", Some("dryrun")) => place > 3,
+            ("config", Some("set")) => place > 2 && place % 2 == 1 && !is_open_parameter(&args[place - 1]),
+            _ => false,
+        }
     }
 }
 
@@ -169,21 +181,6 @@ impl Login {
 
     fn has_password(&self, place: usize) -> bool {
         place >= self.unread || self.passwords.binary_search(&place).is_ok()
-    }
-}
-
-fn is_secret(secrets: &Secrets<'_>, place: usize) -> bool {
-    let Secrets { name, subcommand, args, login } = secrets;
-    let argument = &args[place];
-    match (*name, *subcommand) {
-        // The last word is a password; before it there may be a user.
-        ("auth", _) => place > 0 && (place != 1 || args.len() != 3),
-        ("hello", _) => login.has_password(place),
-        ("acl", Some("setuser")) => place > 2 && !is_open_rule(argument),
-        // The command that is tried may be any.
-        ("acl", Some("dryrun")) => place > 3,
-        ("config", Some("set")) => place > 2 && place % 2 == 1 && !is_open_parameter(&args[place - 1]),
-        _ => false,
     }
 }
 

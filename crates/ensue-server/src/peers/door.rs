@@ -39,8 +39,7 @@ pub(super) fn one_of_a_crowd(strangers: &[Stranger], drawn: u64) -> Option<usize
         networks.entry(network(source)).or_default().push(stranger.id);
     }
     let fullest = networks.into_values().max_by_key(Vec::len)?;
-    let one = fullest[(drawn % fullest.len() as u64) as usize];
-    (fullest.len() >= CROWD_MIN).then_some(one)
+    (fullest.len() >= CROWD_MIN).then(|| fullest[(drawn % fullest.len() as u64) as usize])
 }
 
 /// What one attacker may have many addresses of: 256 of IPv4, or what a subscriber gets of IPv6.

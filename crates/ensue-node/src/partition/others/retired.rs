@@ -13,9 +13,9 @@ use ensue_wire::{Address, Envelope, Message};
 pub(in crate::partition) enum Told {
     /// The others go on without it, and may lack what it has.
     Dead,
-    /// Some of the others know that it has ended in good order.
+    /// Some of the others know that it has ended in good order, and this partition has yet to tell the rest.
     RetiredBySome,
-    /// All that matters do.
+    /// Every other living datacenter knows it, or this partition cannot tell them.
     Retired,
 }
 
@@ -86,7 +86,7 @@ impl Others {
         true
     }
 
-    /// Another partition says that this datacenter has ended. `serves`: this one can tell the others itself.
+    /// Another partition says that this datacenter has ended. With `serves`, this partition can tell the others itself.
     pub(in crate::partition) fn told_of_its_end(
         &mut self,
         by: DatacenterId,
