@@ -161,13 +161,12 @@ impl ReplicaClient {
             return;
         }
         let is_long = answer.response.len() > RESPONSE_BYTES_MAX;
-        let heard = if is_long { Heard::TooLong } else { Heard::Answer(answer) };
-        *place = Some(heard.clone());
+        let heard = place.insert(if is_long { Heard::TooLong } else { Heard::Answer(answer) });
         match &self.call {
-            Call::Accepted(accepted) if heard != Heard::Answer(accepted.clone()) => {
+            Call::Accepted(accepted) if !matches!(heard, Heard::Answer(answer) if answer == accepted) => {
                 self.outputs.push_back(CallOutput::Lied(replica))
             }
-            Call::Open { .. } => self.count(heard),
+            Call::Open { .. } => self.count(replica),
             Call::Accepted(_) | Call::None => {}
         }
     }
@@ -192,9 +191,11 @@ impl ReplicaClient {
         }
     }
 
-    fn count(&mut self, heard: Heard) {
+    /// Counts those that have answered as this replica has just done. Answers may be long, and are not copied for that.
+    fn count(&mut self, replica: Replica) {
+        let Some(Some(heard)) = self.answers.get(replica.0 as usize) else { return };
         let votes = |one: &Heard| self.answers.iter().flatten().filter(|other| *other == one).count();
-        if votes(&heard) < self.quorum {
+        if votes(heard) < self.quorum {
             let most = self.answers.iter().flatten().map(votes).max().unwrap_or(0);
             let silent = self.answers.iter().filter(|answer| answer.is_none()).count();
             if most + silent < self.quorum {
@@ -203,11 +204,11 @@ impl ReplicaClient {
             return;
         }
         for (replica, other) in self.answers.iter().enumerate() {
-            if other.as_ref().is_some_and(|other| *other != heard) {
+            if other.as_ref().is_some_and(|other| other != heard) {
                 self.outputs.push_back(CallOutput::Lied(Replica(replica as u32)));
             }
         }
-        let Heard::Answer(answer) = heard else { return self.fail(CallFailure::TooLong) };
+        let Heard::Answer(answer) = heard.clone() else { return self.fail(CallFailure::TooLong) };
         self.call = Call::Accepted(answer.clone());
         self.outputs.push_back(CallOutput::Accepted(answer));
     }
