@@ -45,12 +45,23 @@ pub(crate) struct Retirement {
     heard_by: BTreeSet<DatacenterId>,
     /// Other datacenters that are being removed, as they say.
     others: BTreeSet<DatacenterId>,
+    /// When everything is said again.
+    next_us: u64,
 }
 
 impl Retirement {
     /// This datacenter is being removed, as the log says up to this end.
     pub(in crate::partition) fn begin(&mut self, log_end: u64) {
         self.logged.get_or_insert(log_end);
+    }
+
+    /// Whether it is time to say again how far this partition is; the next time is an interval later.
+    pub(in crate::partition) fn take_due(&mut self, now_us: u64, interval_us: u64) -> bool {
+        let is_due = now_us >= self.next_us;
+        if is_due {
+            self.next_us = now_us + interval_us;
+        }
+        is_due
     }
 
     pub(in crate::partition) fn is_begun(&self) -> bool {

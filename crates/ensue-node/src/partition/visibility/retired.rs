@@ -24,10 +24,14 @@ impl Visibility<'_> {
         }
     }
 
-    /// Comes to the next step, if it can, and says where it is. Everything is said again and again: somebody may have
-    /// restarted.
+    /// Comes to the next step, if it can, and says where it is. Everything is said again and again, at the pace of
+    /// acknowledgements: somebody may have restarted.
     pub(in crate::partition) fn go_on_retiring(&mut self) {
         if !self.others.failover.retirement.is_begun() || self.others.is_catching_up() {
+            return;
+        }
+        let interval_us = 1_000 * self.cx.config.tuning.acknowledge_interval_ms;
+        if !self.others.failover.retirement.take_due(self.cx.now.monotonic_us, interval_us) {
             return;
         }
         let (step, partitions) = (self.retiring_step(), self.cx.config.topology.partitions);
