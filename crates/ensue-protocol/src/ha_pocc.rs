@@ -88,8 +88,8 @@ impl HaPocc {
     }
 }
 
-/// Whether a stable session's past is stable. What it has read was; what came by a name may be of an optimistic session,
-/// and then it waits, or falls back again.
+/// Whether a stable session's past is stable. What it has read was; what came by a name may be of an optimistic
+/// session, and then it waits, or falls back again.
 fn is_stable(past: &TimeVector, state: &StabilityState<'_>) -> bool {
     state.stable.covers_but(state.datacenter, past) || !Rule::StableSessionsReadWhatIsStable.holds()
 }
