@@ -236,16 +236,16 @@ impl AtHome {
                 }
                 match self.wait {
                     Some(wait) if wait.goes_on_after(cx.now, &reply) => wait
-                        .ask_again(cx.now, |args, wait| {
+                        .request_again(cx.now, |args, wait| {
                             ask(cx, self.datacenter, vec![args], false, Some(wait))
                         }),
                     _ => Step::answer(reply),
                 }
             }
             HomeOutcome::Refused { reply } => Step::answer(reply),
-            HomeOutcome::Withdrawn => self.ask_anew(cx, "does not hear this datacenter any more"),
+            HomeOutcome::Withdrawn => self.request_anew(cx, "does not hear this datacenter any more"),
             HomeOutcome::Forgotten if self.wait.as_ref().is_some_and(|wait| !wait.may_write()) => {
-                self.ask_anew(cx, "was restarted before it answered")
+                self.request_anew(cx, "was restarted before it answered")
             }
             HomeOutcome::Forgotten => {
                 Step::Failed(no_answer(cx, self.datacenter, "was restarted before it answered"))
@@ -254,11 +254,10 @@ impl AtHome {
     }
 
     /// Its place at the home is lost, and nothing was executed: it waits there again.
-    pub(super) fn ask_anew(self, cx: &mut Cx<'_>, why: &'static str) -> Step<AtHome> {
+    pub(super) fn request_anew(self, cx: &mut Cx<'_>, why: &'static str) -> Step<AtHome> {
         match self.wait {
-            Some(wait) if wait.may_begin_anew() => {
-                wait.ask_again(cx.now, |args, wait| ask(cx, self.datacenter, vec![args], false, Some(wait)))
-            }
+            Some(wait) if wait.may_begin_anew() => wait
+                .request_again(cx.now, |args, wait| ask(cx, self.datacenter, vec![args], false, Some(wait))),
             _ => {
                 let home = name(cx, self.datacenter);
                 let words = format!(
@@ -298,7 +297,7 @@ fn past(cx: &Cx<'_>) -> Context {
 /// Whether a command is about the session's pasts in all keyspaces: what is published carries them, and `FLUSHALL`
 /// deletes what they hold.
 pub(super) fn is_about_all_keyspaces(spec: &CommandSpec) -> bool {
-    spec.route == Route::Everywhere || matches!(spec.name, "publish" | "spublish")
+    spec.route == Route::AllPartitions || matches!(spec.name, "publish" | "spublish")
 }
 
 fn writes(spec: &CommandSpec) -> bool {
