@@ -407,8 +407,8 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The name of a column that has none lies somewhere: an empty slice at no address is compared by a load that faults and
-/// is masked, which takes longer than comparing any name.
+/// The name of a column that has none lies somewhere: an empty slice at no address is compared by a load that faults
+/// and is masked, which takes longer than comparing any name.
 static NAMELESS: [u8; 1] = [0];
 
 /// The number of a column's kind, and its name; nothing of a deadline.
