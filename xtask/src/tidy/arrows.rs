@@ -85,6 +85,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "ensue-paper",
         &["ensue-protocol", "ensue-sim", "ensue-compare", "ensue-bench", "ensue-load", "ensue-plot"],
     ),
+    ("ensue-byzantine", &[]),
     ("ensue-prophecy", &["ensue-resp"]),
     ("xtask", &[]),
 ];
