@@ -78,7 +78,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("ensue-plot", &[]),
     ("ensue-trods", &[]),
-    ("ensue-gateway", &["ensue-client", "ensue-trods"]),
+    ("ensue-gateway", &["ensue-client", "ensue-trods", "ensue-prophecy", "ensue-byzantine", "ensue-resp"]),
     ("ensue-load", &["ensue-types", "ensue-resp", "ensue-plot"]),
     ("ensue-bench", &["ensue-types", "ensue-branch", "ensue-plot"]),
     (
