@@ -13,22 +13,27 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SERVERS = pathlib.Path(__file__).with_name("servers.py")
 START_S = 30
-# Everything is between these: eight ports below for each replica, and some for the rest.
-FIRST_PORT, LAST_PORT = 20_000, 24_000
+# Below the ports that the system hands out by itself, also with what `ensue server` adds for its peers.
+PORTS = range(20_000, 22_700)
+PEERS = 10_000
 
 
-def free_port(taken=set()):
+def is_free(port):
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def free_port(given=set()):
     """A port that nobody has, and that this process has not given away before."""
-    for port in range(FIRST_PORT + os.getpid() % 997 * 4, LAST_PORT + 4_000):
-        if port in taken:
-            continue
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        taken.add(port)
-        return port
+    begin = os.getpid() % 27 * 100
+    for port in [*PORTS[begin:], *PORTS[:begin]]:
+        if port not in given and is_free(port) and is_free(port + PEERS):
+            given.add(port)
+            return port
     raise RuntimeError("no free port")
 
 
@@ -48,11 +53,13 @@ def accepts(port):
 
 
 class Stage:
-    """`faults` has what is wrong with the server of a replica, by the replica's number: `wrong` or `old`."""
+    """`faults` has what is wrong with the server of a replica, by the replica's number: `wrong` or `old`. `sketch` has
+    options of the sketcher, and `others` those of further ones."""
 
-    def __init__(self, ensue, protocol, replicas=4, faults=None, servers=None, sketch=()):
+    def __init__(self, ensue, protocol, replicas=4, faults=None, servers=None, sketch=(), others=()):
         self.ensue, self.protocol, self.replicas = str(ensue), protocol, replicas
-        self.faults, self.servers, self.sketch_words = faults or {}, servers, list(sketch)
+        self.faults, self.servers = faults or {}, servers
+        self.sketches = [list(sketch), *map(list, others)]
         self.kept = tempfile.TemporaryDirectory(prefix="ensue-prophecy-")
         self.directory = pathlib.Path(self.kept.name)
         self.processes = {}
@@ -60,18 +67,21 @@ class Stage:
         self.group_ports = {number: free_port() for number in self.numbers}
         self.figure_ports = {number: free_port() for number in (0, *self.numbers)}
         self.ports = {}
-        self.port = free_port()
+        self.sketcher_ports = [free_port() for _ in self.sketches]
+        self.port = self.sketcher_ports[0]
 
     def __enter__(self):
         try:
             words = [f"--replica=r{number}=127.0.0.1:{self.group_ports[number]}" for number in self.numbers]
             command = [self.ensue, "gateway", "prophecy", "keys", self.directory / "keys", "--protocol", self.protocol]
+            command += ["--sketchers", str(len(self.sketches))]
             subprocess.run([*command, *words], check=True, capture_output=True)
             for number in self.numbers:
                 self.start_server(number)
             for number in self.numbers:
                 self.start_replica(number)
-            self.start_sketcher()
+            for place in range(len(self.sketches)):
+                self.start_sketcher(place)
             return self
         except BaseException:
             self.stop()
@@ -118,7 +128,7 @@ class Stage:
             words = [sys.executable, SERVERS, "files", self.site(number), port]
         else:
             data = tempfile.mkdtemp(dir=self.directory)
-            words = [self.ensue, "server", "--port", port, "--dir", data, "--cluster-port", free_port()]
+            words = [self.ensue, "server", "--port", port, "--dir", data]
         self.start(f"server-{number}", words, port)
         if number in self.faults:
             behind, port = port, free_port()
@@ -134,16 +144,17 @@ class Stage:
         words += ["--figures", f"127.0.0.1:{self.figure_ports[number]}"]
         self.start(f"replica-{number}", words, self.group_ports[number])
 
-    def start_sketcher(self):
+    def start_sketcher(self, place=0):
         keys = self.directory / "keys"
-        words = [self.ensue, "gateway", "prophecy", "sketch", "--group", keys / "group"]
-        words += ["--secret", keys / "sketcher-1.secret", "--listen", f"127.0.0.1:{self.port}"]
-        words += ["--figures", f"127.0.0.1:{self.figure_ports[0]}", *self.sketch_words]
-        self.start("sketcher", words, self.port)
+        port, words = self.sketcher_ports[place], [self.ensue, "gateway", "prophecy", "sketch"]
+        words += ["--group", keys / "group", "--secret", keys / f"sketcher-{place + 1}.secret"]
+        words += ["--listen", f"127.0.0.1:{port}"]
+        if place == 0:
+            words += ["--figures", f"127.0.0.1:{self.figure_ports[0]}"]
+        self.start(f"sketcher-{place + 1}", [*words, *self.sketches[place]], port)
 
-    def restart_sketcher(self, *words):
-        self.end("sketcher")
-        self.sketch_words = list(words)
+    def restart_sketcher(self):
+        self.end("sketcher-1")
         self.start_sketcher()
 
     def write_page(self, name, text, numbers=None):

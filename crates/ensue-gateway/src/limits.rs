@@ -53,6 +53,8 @@ pub const EVENTS_A_TURN: usize = 64;
 pub const FAST_WORKERS: usize = 8;
 /// Fast reads that wait for one of them; further ones are dropped, and their sketcher reads replicated.
 pub const FAST_JOBS_MAX: usize = 1024;
+/// How long the application may take to load its data before its replica starts.
+pub const START_MAX: Duration = Duration::from_secs(30);
 /// How long the application may take for a request of the order. A replica without its answer cannot go on.
 pub const EXECUTE_MAX: Duration = Duration::from_secs(30);
 /// How long the application may take for a fast read, which the sketcher does not wait for so long.
@@ -61,6 +63,9 @@ pub const FAST_MAX: Duration = Duration::from_secs(2);
 pub const HTTP_HEAD_MAX: usize = 64 << 10;
 /// How long a client may be silent between two requests.
 pub const CLIENT_IDLE_MAX: Duration = Duration::from_secs(300);
+/// Bytes of a client that are read after it was refused, and how long it may be silent then.
+pub const REFUSED_BYTES_MAX: usize = 16 << 20;
+pub const REFUSED_IDLE_MAX: Duration = Duration::from_secs(1);
 /// Bytes of the blocks that a replica keeps, all since the first. A replica that has more stops.
 pub const BLOCKS_BYTES_MAX: u64 = 64 << 30;
 /// Bytes of a group file or of a secret: some hundred bytes for each member.

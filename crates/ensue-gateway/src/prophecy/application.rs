@@ -2,11 +2,12 @@
 
 use super::framing::{HttpResponse, Unreadable, http_response, redis_reply_end};
 use super::members::Protocol;
-use crate::limits::GREETING_MAX;
+use crate::limits::{CONNECT_PAUSE, GREETING_MAX, START_MAX};
 use ensue_byzantine::limits::ANSWER_BYTES_MAX;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 const READ_BYTES: usize = 64 << 10;
 
@@ -38,14 +39,26 @@ impl Application {
         Application { protocol, address, patience, stream: None }
     }
 
-    /// Whether it is certainly in another state than its first one.
+    /// Waits until it serves, and answers whether it is certainly in another state than its first one. A server of the
+    /// Redis protocol that loads its data answers with errors, and would with other ones than those of the other
+    /// replicas.
     pub(super) fn is_used(&mut self) -> Result<bool, CallError> {
         if self.protocol == Protocol::Http {
-            self.connect()?;
+            self.stream = Some(self.connect()?);
             return Ok(false);
         }
-        let reply = self.execute(b"*1\r\n$6\r\nDBSIZE\r\n")?;
-        Ok(reply.starts_with(b":") && reply != b":0\r\n")
+        let until = Instant::now() + START_MAX;
+        loop {
+            let reply = self.execute(b"*1\r\n$6\r\nDBSIZE\r\n")?;
+            if reply.starts_with(b":") {
+                return Ok(reply != b":0\r\n");
+            }
+            if until <= Instant::now() {
+                let reply = String::from_utf8_lossy(&reply).trim().to_string();
+                return Err(io::Error::other(format!("the answer to DBSIZE is {reply}")).into());
+            }
+            thread::sleep(CONNECT_PAUSE);
+        }
     }
 
     /// Has a request of the order executed, once. An error, other than of a response that is too long, leaves unknown

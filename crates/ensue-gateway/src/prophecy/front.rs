@@ -3,7 +3,9 @@
 
 use super::framing::{HttpRequest, HttpResponse, Unreadable, http_request, http_response};
 use super::members::Protocol;
-use crate::limits::{CLIENT_IDLE_MAX, CLIENTS_MAX, CONNECT_PAUSE, WRITE_MAX};
+use crate::limits::{
+    CLIENT_IDLE_MAX, CLIENTS_MAX, CONNECT_PAUSE, REFUSED_BYTES_MAX, REFUSED_IDLE_MAX, WRITE_MAX,
+};
 use crate::spawn;
 use bytes::BytesMut;
 use ensue_prophecy::handler::RequestError;
@@ -12,7 +14,7 @@ use ensue_prophecy::replica_client::CallFailure;
 use ensue_prophecy::sketcher::Refusal;
 use ensue_resp::{ParseLimits, Parser};
 use std::io::{self, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -86,9 +88,26 @@ fn converse_redis(mut stream: TcpStream, issue: &Issue) -> io::Result<()> {
                 }
                 bytes.extend_from_slice(&buffer[..count]);
             }
-            Err(error) => return stream.write_all(format!("-ERR {error}\r\n").as_bytes()),
+            Err(error) => return refuse(stream, format!("-ERR {error}\r\n").as_bytes()),
         }
     }
+}
+
+/// Ends a connection with an error. What the client has sent meanwhile is read: a socket that is closed with unread
+/// bytes takes the error back.
+fn refuse(mut stream: TcpStream, error: &[u8]) -> io::Result<()> {
+    stream.write_all(error)?;
+    stream.shutdown(Shutdown::Write)?;
+    stream.set_read_timeout(Some(REFUSED_IDLE_MAX))?;
+    let mut buffer = vec![0; READ_BYTES];
+    let mut unread = REFUSED_BYTES_MAX;
+    while unread > 0 {
+        match stream.read(&mut buffer)? {
+            0 => break,
+            count => unread = unread.saturating_sub(count),
+        }
+    }
+    Ok(())
 }
 
 fn redis_error(refusal: &Refusal) -> String {
@@ -127,11 +146,11 @@ fn converse_http(mut stream: TcpStream, issue: &Issue) -> io::Result<()> {
                 stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
             }
             Ok(HttpRequest::Begun | HttpRequest::Headed { .. }) => {}
-            Err(Unreadable(why)) => return stream.write_all(&http_error("400 Bad Request", why)),
+            Err(Unreadable(why)) => return refuse(stream, &http_error("400 Bad Request", why)),
         }
         if bytes.len() > REQUEST_BYTES_MAX {
             let error = RequestError::TooLong(bytes.len());
-            return stream.write_all(&http_error("413 Content Too Large", &error.to_string()));
+            return refuse(stream, &http_error("413 Content Too Large", &error.to_string()));
         }
         let count = stream.read(&mut buffer)?;
         if count == 0 {

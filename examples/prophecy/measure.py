@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""What Prophecy saves: reads a second through it, beside reads that all replicas execute.
+
+    cargo build --release
+    python3 examples/prophecy/measure.py [--seconds 8]
+
+Two sketchers stand before one group of four replicas, and `ensue bench` loads them in turns of half a second: one reads
+fast, the other as PBFT optimizes reads (every replica executes them, 2f+1 answers agree) or in the order. So many fast
+answers in a thousand are treated as if they did not agree, as the paper did it. Everything shares one machine: a ratio
+is one of processor time, where the paper's replicas had a machine each. The output is a table.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from stage import ROOT, Stage
+
+# What the paper says of Prophecy over proxied PBFT with optimized reads, in its sections 7.2 and 7.4.
+PAPER = {("null", 0): "1.69", ("null", 150): "0.93", ("94 us", 0): "3.72", ("94 us", 150): "2.05"}
+CLIENTS = 40
+
+
+def bench(args, stage):
+    one, other = (f"redis://127.0.0.1:{port}" for port in stage.sketcher_ports)
+    pids = [str(stage.processes[f"sketcher-{number}"].pid) for number in (1, 2)]
+    words = [stage.ensue, "bench", one, "--against", other, "--workload", "get=1", "--preload", "none"]
+    words += ["--keys", "1", "--clients", str(CLIENTS), "--seconds", str(args.seconds), "--json", "-"]
+    done = subprocess.run([*words, "--pid", pids[0], "--against-pid", pids[1]], capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        sys.exit(done.stdout + done.stderr)
+    return rates(json.loads(done.stdout))
+
+
+def rates(result):
+    """Operations a second of each side, and how many failed."""
+    sides = [side for side in result["sides"]]
+    return [side["operations_a_second"] for side in sides], sum(side["failed"] for side in sides)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    built = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release/ensue"
+    parser.add_argument("--ensue", default=os.environ.get("ENSUE_BIN", built), type=pathlib.Path)
+    parser.add_argument("--seconds", type=int, default=8)
+    args = parser.parse_args()
+    works = {"null": None, "94 us": ["busy", "94"], "1000 us": ["busy", "1000"]}
+    print("| processing | fast answers that fail | fast | against | reads a second of each | ratio | the paper |")
+    print("|---|--:|---|---|--:|--:|--:|")
+    for work, servers in works.items():
+        for failing, reads in ((0, "optimized"), (150, "optimized"), (1000, "optimized"), (0, "replicated")):
+            sketch, other = ["--failing-per-mille", str(failing)], ["--reads", reads]
+            with Stage(args.ensue, "redis", servers=servers, sketch=sketch, others=[other]) as stage:
+                (one, two), failed = bench(args, stage)
+            assert failed == 0, f"{failed} reads failed"
+            paper = PAPER.get((work, failing), "") if reads == "optimized" else ""
+            share, both = f"{failing / 10:g} %", f"{one:.0f} and {two:.0f}"
+            print(f"| {work} | {share} | Prophecy | {reads} | {both} | {one / two:.2f} | {paper} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
