@@ -23,7 +23,11 @@ enum Fault {
     Whispers,
     /// Proposes another block in later rounds, as if a quorum had prevoted it in the first.
     FalseLock,
+    /// Proposes in rounds in which others do.
+    Usurps,
 }
+
+const FAULTS: [Fault; 5] = [Fault::Silent, Fault::TwoFaced, Fault::Whispers, Fault::FalseLock, Fault::Usurps];
 
 #[derive(Clone, Copy, Debug)]
 struct Shape {
@@ -311,14 +315,28 @@ impl World {
             self.note(from, &bytes);
             return self.send(Event::Message { from, to, bytes });
         }
+        if let (Fault::Usurps, Some(bytes)) = (self.shape.fault, self.usurping(from, &bytes)) {
+            self.send(Event::Message { from, to, bytes });
+        }
         let bytes = match self.shape.fault {
             Fault::Silent => return,
             Fault::Whispers if to.0 != 1 => return,
             Fault::TwoFaced if to.0.is_multiple_of(2) => self.other_face(from, &bytes),
             Fault::FalseLock => self.other_face(from, &bytes),
-            Fault::Whispers | Fault::TwoFaced => bytes,
+            Fault::Whispers | Fault::TwoFaced | Fault::Usurps => bytes,
         };
         self.send(Event::Message { from, to, bytes });
+    }
+
+    /// A proposal beside a vote.
+    fn usurping(&self, from: Member, bytes: &[u8]) -> Option<Arc<[u8]>> {
+        let Ok(Message(Said::Vote(vote))) = Message::decode(bytes) else { return None };
+        let (height, round) = (vote.height, vote.round);
+        let block = Block::new(from, Vec::new());
+        let proposal =
+            crate::context::Proposal { height, round, pol_round: Round::Nil, proposer: from, block };
+        let signature = signer(from.0).sign(&proposal_bytes(&self.group, &proposal));
+        Some(Message(Said::Proposal(SignedProposal::new(proposal, signature))).encode().into())
     }
 
     /// No correct replica may contradict itself.
@@ -392,7 +410,7 @@ fn shape(seed: u64) -> Shape {
     Shape {
         replicas,
         faulty: (replicas - 1) / 3,
-        fault: [Fault::Silent, Fault::TwoFaced, Fault::Whispers, Fault::FalseLock][chance.below(4) as usize],
+        fault: FAULTS[chance.below(5) as usize],
         loss_per_mille: [0, 10, 200][chance.below(3) as usize],
         delay_us_max: [500, 20_000, 600_000][chance.below(3) as usize],
         restarts: chance.below(2) == 0,
@@ -403,7 +421,7 @@ fn shape(seed: u64) -> Shape {
 #[test]
 fn correct_replicas_execute_one_order_and_every_request_is_answered() {
     let mut late = 0;
-    for seed in (0..50).chain(800..810) {
+    for seed in 0..60 {
         let mut world = World::new(seed, shape(seed));
         world.run();
         world.judge();
@@ -503,4 +521,59 @@ fn a_request_that_no_client_signed_is_in_no_block() {
         })
         .collect();
     assert_eq!(votes, [NilOrVal::Nil; 3], "a block with a forged request gets a vote for none");
+}
+
+/// A replica that has kept so many blocks, each of replica 0 and with so many requests.
+fn restored(me: u32, blocks: u64, requests: u32) -> Replica {
+    let mut replica = Replica::new(group(4), Member(me), signer(me));
+    for height in 1..=blocks {
+        let request = |number| Request {
+            session: Session { client: Member(0), number },
+            number: RequestNumber { incarnation: 1, call: height },
+            body: Vec::new(),
+            signature: client().sign(b""),
+        };
+        let block = Block::new(Member(0), (0..requests).map(request).collect());
+        let decided = Decided { height: Height(height), round: Round::ZERO, block, precommits: Vec::new() };
+        replica.restore_block(&decided.encode()).unwrap();
+    }
+    replica.on_restored(0);
+    replica
+}
+
+fn proposes(replica: &mut Replica) -> bool {
+    let session = Session { client: Member(0), number: 1_000 };
+    let number = RequestNumber { incarnation: 1, call: 1 };
+    replica.on_request(0, Request::sign(&group(4), &client(), session, number, b"q".to_vec()));
+    has_proposed(replica)
+}
+
+fn has_proposed(replica: &mut Replica) -> bool {
+    let is_proposal = |output| {
+        let Output::Send { bytes, .. } = output else { return false };
+        matches!(Message::decode(&bytes), Ok(Message(Said::Proposal(_))))
+    };
+    let outputs: Vec<Output> = std::iter::from_fn(|| replica.take_output()).collect();
+    outputs.into_iter().any(is_proposal)
+}
+
+#[test]
+fn a_proposer_goes_on_until_its_turn_is_over() {
+    assert!(proposes(&mut restored(0, HEIGHTS_A_PROPOSER - 1, 0)));
+    assert!(!proposes(&mut restored(1, HEIGHTS_A_PROPOSER - 1, 0)));
+    assert!(!proposes(&mut restored(0, HEIGHTS_A_PROPOSER, 0)));
+    assert!(proposes(&mut restored(1, HEIGHTS_A_PROPOSER, 0)));
+}
+
+#[test]
+fn a_replica_that_is_far_behind_with_executing_takes_no_part() {
+    let requests = 128;
+    let blocks = UNEXECUTED_MAX as u64 / u64::from(requests) + 1;
+    let mut replica = restored(0, blocks, requests);
+    assert!(!proposes(&mut replica));
+    while replica.unexecuted() > UNEXECUTED_MAX {
+        assert!(!has_proposed(&mut replica));
+        replica.on_executed(0, [].into());
+    }
+    assert!(has_proposed(&mut replica), "it takes part again");
 }
