@@ -205,6 +205,69 @@ def test_a_replica_that_was_killed_executes_everything_again():
         assert [number(store.port, "INCR", "n") for _ in range(5)] == list(range(36, 41))
 
 
+def went_back(reads):
+    """Two reads, the second begun after the first had returned, of which the second returned an older value."""
+    latest = (0.0, 0)
+    by_return, by_call = sorted(reads, key=lambda read: read[1]), sorted(reads)
+    for called, _, value in by_call:
+        while by_return and by_return[0][1] < called:
+            latest = max(latest, by_return.pop(0)[1:], key=lambda found: found[1])
+        if value < latest[1]:
+            return latest, (called, value)
+    return None
+
+
+def test_the_judge_of_reads_sees_one_that_goes_back():
+    assert went_back([(0, 1, 5), (2, 3, 5), (2, 4, 6)]) is None
+    assert went_back([(0, 3, 6), (1, 2, 5), (2, 4, 5)]) is None, "reads that overlap"
+    assert went_back([(0, 1, 6), (2, 3, 5)]) is not None
+
+
+def test_reads_never_go_back_while_a_server_lies_and_another_replica_dies():
+    """One writer counts a key up; whatever a reader has seen, no later read of anybody is older."""
+    with stage("redis", faults={2: "wrong"}) as store:
+        ask(store.port, "SET", "k", "0")
+        reads, written, wrong, stop = [], [0], [], threading.Event()
+
+        def write():
+            written[0] += 1
+            if (reply := ask(store.port, "SET", "k", str(written[0]))) != b"+OK\r\n":
+                wrong.append(reply)
+
+        def read():
+            called = time.monotonic()
+            reply = ask(store.port, "GET", "k")
+            value = int(reply.split(b"\r\n")[1]) if reply.split(b"\r\n")[-2].isdigit() else None
+            reads.append((called, time.monotonic(), value))
+            if value is None or value > written[0]:
+                wrong.append((reply, written[0]))
+
+        def repeat(work):
+            while not stop.is_set() and not wrong:
+                work()
+
+        works = (write, read, read, read, read)
+        threads = [threading.Thread(target=repeat, args=(work,)) for work in works]
+        for thread in threads:
+            thread.start()
+        try:
+            time.sleep(2)
+            store.end("replica-1")
+            time.sleep(2)
+            store.end("server-1")
+            store.start_server(1)
+            store.start_replica(1)
+            time.sleep(2)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        assert wrong == []
+        assert len(reads) > 50 and written[0] > 10, f"{len(reads)} reads, {written[0]} writes"
+        assert went_back(reads) is None
+        assert store.figures()["reads_fast_total"] > 0 and store.counts("lied")[2] > 0
+
+
 def test_a_group_that_was_killed_goes_on_with_its_order():
     with stage("redis") as store:
         assert [number(store.port, "INCR", "n") for _ in range(20)] == list(range(1, 21))
