@@ -4,7 +4,9 @@ The stage is that of examples/prophecy. Servers are `ensue server` for the Redis
 """
 
 import contextlib
+import http.client
 import importlib.util
+import os
 import shutil
 import socket
 import sys
@@ -108,6 +110,59 @@ def test_a_web_server_is_served_as_it_speaks():
         answer = exchange(web.port, post, b"abc")
         assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 501 ")
         assert web.figures()["writes_total"] == 1
+
+
+NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+
+
+class NginxStage(prophecy.Stage):
+    """The servers are nginx, which speaks HTTP/1.1 and keeps connections open."""
+
+    def start_server(self, number):
+        port, home = prophecy.free_port(), self.directory / f"nginx-{number}"
+        home.mkdir()
+        self.site(number).mkdir()
+        paths = "".join(f"{kind}_temp_path {home};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        stored = "location /put { return 200 stored; }"
+        server = f"server {{ listen 127.0.0.1:{port}; root {self.site(number)}; {stored} }}"
+        (home / "conf").write_text(
+            f"daemon off; master_process off; pid {home}/pid; events {{}} http {{ access_log off; {paths} {server} }}"
+        )
+        self.start(f"server-{number}", [NGINX, "-e", home / "log", "-p", home, "-c", home / "conf"], port)
+        self.ports[number] = port
+
+
+@pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+def test_connections_are_kept_open():
+    with NginxStage(binary(), "http") as web:
+        web.write_page("index.html", "a page of nginx\n")
+        connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
+        ends = set()
+        for _ in range(50):
+            connection.request("GET", "/index.html")
+            ends.add(connection.sock.getsockname())
+            answer = connection.getresponse()
+            assert (answer.status, answer.read()) == (200, b"a page of nginx\n")
+            tag = answer.getheader("ETag")
+        assert len(ends) == 1, "one connection"
+        connection.request("GET", "/index.html", headers={"If-None-Match": tag})
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (304, b"")
+        connection.request("PUT", "/put", body=iter([b"in ", b"chunks"]), encode_chunked=True)
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (200, b"stored")
+        connection.request("HEAD", "/index.html")
+        answer = connection.getresponse()
+        assert (answer.status, answer.getheader("Content-Length")) == (200, "16")
+        answer.read()
+        # Requests of one connection are answered in their order, also if they come at once.
+        get = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
+        last = b"GET /index.html HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+        answers = exchange(web.port, get % b"index.html" + get % b"none" + last)
+        assert [part[:3] for part in answers.split(b"HTTP/1.1 ")[1:]] == [b"200", b"404", b"200"]
+        figures = web.figures()
+        assert figures["reads_fast_total"] > 40 and figures["writes_total"] == 1
+        assert not any(web.counts("lied").values())
 
 
 @pytest.mark.parametrize(
