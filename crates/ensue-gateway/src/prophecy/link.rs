@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Instant;
 
 const MAGIC: &[u8; 16] = b"ensue prophecy 1";
 const CHECKSUM: usize = 16;
@@ -59,28 +60,46 @@ pub(super) fn connect(
 
 /// Takes a connection of a member, whose role is what it proved.
 pub(super) fn accept(
-    mut stream: TcpStream,
+    stream: TcpStream,
     secret: &Secret,
     frame_max: impl FnOnce(Role) -> usize,
 ) -> io::Result<(Role, Sealing, Opening)> {
     set_up(&stream)?;
-    if read_array::<16>(&mut stream)? != *MAGIC {
+    let mut greeting = Greeting { stream: &stream, until: Instant::now() + GREETING_MAX };
+    if read_array::<16>(&mut greeting)? != *MAGIC {
         return Err(refused("this is no link of a group"));
     }
-    let kind = read_array::<1>(&mut stream)?[0];
-    let number = u32::from_le_bytes(read_array(&mut stream)?);
-    let theirs: [u8; 32] = read_array(&mut stream)?;
+    let kind = read_array::<1>(&mut greeting)?[0];
+    let number = u32::from_le_bytes(read_array(&mut greeting)?);
+    let theirs: [u8; 32] = read_array(&mut greeting)?;
     let peer = Role::from_code(kind, number).ok_or_else(|| refused("an unknown role"))?;
     let nonce = nonce()?;
     let keys = Keys::new(secret, peer, secret.role, peer, &theirs, &nonce)?;
     let mut answer = nonce.to_vec();
     answer.extend_from_slice(&keys.proof(b"accepts"));
-    stream.write_all(&answer)?;
-    if read_array::<CHECKSUM>(&mut stream)? != keys.proof(b"connects") {
+    greeting.stream.write_all(&answer)?;
+    if read_array::<CHECKSUM>(&mut greeting)? != keys.proof(b"connects") {
         return Err(refused("the other end does not prove who it is"));
     }
     let (sealing, opening) = ends(stream, keys.accepts, keys.connects, frame_max(peer))?;
     Ok((peer, sealing, opening))
+}
+
+/// Reads until a time: whoever sends a byte now and then would keep a thread for long.
+struct Greeting<'a> {
+    stream: &'a TcpStream,
+    until: Instant,
+}
+
+impl Read for Greeting<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(buffer)
+    }
 }
 
 struct Keys {

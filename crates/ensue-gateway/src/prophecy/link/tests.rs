@@ -88,3 +88,13 @@ fn an_outbox_has_a_bound_and_an_end() {
     outbox.close();
     assert_eq!(outbox.take(), None);
 }
+
+#[test]
+fn a_greeting_has_one_time_limit_for_all_of_it() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let mut connecting = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    connecting.write_all(b"b").unwrap();
+    let mut greeting = Greeting { stream: &stream, until: Instant::now() };
+    assert_eq!(greeting.read(&mut [0; 1]).unwrap_err().kind(), io::ErrorKind::TimedOut);
+}
