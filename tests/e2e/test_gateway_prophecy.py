@@ -14,6 +14,7 @@ import threading
 import time
 
 import pytest
+import redis
 from cluster import ROOT, binary
 
 sys.path.insert(0, str(ROOT / "examples/prophecy"))
@@ -226,6 +227,18 @@ def test_commands_of_a_connection_are_refused_and_it_goes_on(store):
     assert replies[1].startswith(b"-ERR the replies to `TIME` differ")
     assert replies[2] == b"+PONG", "an inline command"
     assert replies[3].startswith(b"-ERR ")
+
+
+def test_a_stock_client_of_redis(store):
+    client = redis.Redis(port=store.port, protocol=2, decode_responses=True)
+    assert client.set("stock", "1") and [client.get("stock") for _ in range(20)] == ["1"] * 20
+    assert client.hset("hash", mapping={"x": 1, "y": 2}) == 2
+    assert client.hgetall("hash") == {"x": "1", "y": "2"}
+    pipeline = client.pipeline(transaction=False)
+    pipeline.set("stock", "2").get("none").incr("pipelined")
+    assert pipeline.execute() == [True, None, 1]
+    with pytest.raises(redis.ResponseError, match="changes the state of a connection"):
+        redis.Redis(port=store.port, protocol=3).get("stock")
 
 
 def test_strangers_get_no_link(store):
