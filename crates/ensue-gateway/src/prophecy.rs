@@ -20,6 +20,8 @@ mod optimized;
 pub mod replica;
 pub mod sketch;
 mod wire;
+#[cfg(test)]
+mod worlds;
 
 use ensue_prophecy::handler::http::HttpHandler;
 use ensue_prophecy::handler::redis::RedisHandler;
