@@ -33,14 +33,18 @@ pub const SERVERS_MAX: usize = 64;
 
 /// Connections of clients to a sketcher, each of which has a thread.
 pub const CLIENTS_MAX: usize = 1024;
-/// Connections to a replica that have not proved who they are, or have: each has a thread.
-pub const LINKS_MAX: usize = 256;
+/// Connections to a replica that have not proved whose they are; each has a thread.
+pub const STRANGERS_MAX: usize = 256;
+/// Links of one member to a replica, of which former ones may not have ended yet.
+pub const LINKS_A_MEMBER_MAX: usize = 4;
 /// How long the first messages of a link may take, and a connection to be made.
 pub const GREETING_MAX: Duration = Duration::from_secs(2);
 /// How long a peer may take nothing of what it is sent.
 pub const WRITE_MAX: Duration = Duration::from_secs(5);
-/// How long a replica may say nothing to another, where it says several times a second how far it is.
-pub const REPLICA_SILENCE_MAX: Duration = Duration::from_secs(5);
+/// How long a member may say nothing to a replica. Replicas say several times a second how far they are.
+pub const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// Pause between two empty frames of a sketcher to each replica, by which its links are known to be alive.
+pub const PING_PAUSE: Duration = Duration::from_secs(1);
 /// Pause between two attempts to connect to a replica.
 pub const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes that wait to be written to one peer: four of the longest answers. What finds no room is dropped.

@@ -7,9 +7,9 @@
 
 use super::locked;
 use super::members::{Role, Secret};
-use crate::limits::{GREETING_MAX, OUTBOX_BYTES_MAX, WRITE_MAX};
+use crate::limits::{GREETING_MAX, LINKS_A_MEMBER_MAX, OUTBOX_BYTES_MAX, WRITE_MAX};
 use ring::rand::{SecureRandom, SystemRandom};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
@@ -17,6 +17,8 @@ use std::time::Instant;
 
 const MAGIC: &[u8; 16] = b"ensue prophecy 1";
 const CHECKSUM: usize = 16;
+/// What a frame takes beside its bytes.
+const FRAME_BYTES: usize = 64;
 
 /// The end of a link that frames leave by.
 pub(super) struct Sealing {
@@ -259,8 +261,10 @@ impl Outbox {
     /// Lets a frame wait; without room it is lost, as on a network.
     pub(super) fn push(&self, frame: Arc<[u8]>) {
         let mut state = locked(&self.state);
-        if !state.is_closed && state.bytes + frame.len() <= OUTBOX_BYTES_MAX {
-            state.bytes += frame.len();
+        // What it takes to keep a frame counts, too: one may be empty.
+        let bytes = frame.len() + FRAME_BYTES;
+        if !state.is_closed && state.bytes + bytes <= OUTBOX_BYTES_MAX {
+            state.bytes += bytes;
             state.frames.push_back(frame);
             self.ready.notify_one();
         }
@@ -288,6 +292,34 @@ impl Outbox {
         }
         state.bytes = 0;
         if state.is_closed { None } else { Some(std::mem::take(&mut state.frames)) }
+    }
+}
+
+/// How many links each member has.
+#[derive(Default)]
+pub(super) struct Links(Mutex<BTreeMap<Role, usize>>);
+
+/// A link that counts for its member until this is dropped.
+pub(super) struct Counted<'a>(&'a Links, Role);
+
+impl Links {
+    /// Counts a link, unless its member has too many: a faulty member cannot keep the others out.
+    pub(super) fn count(&self, role: Role) -> io::Result<Counted<'_>> {
+        let mut counts = locked(&self.0);
+        let count = counts.entry(role).or_default();
+        if *count >= LINKS_A_MEMBER_MAX {
+            return Err(refused("a member has too many links"));
+        }
+        *count += 1;
+        Ok(Counted(self, role))
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        if let Some(count) = locked(&self.0.0).get_mut(&self.1) {
+            *count -= 1;
+        }
     }
 }
 

@@ -10,13 +10,13 @@
 
 use super::application::{Application, CallError};
 use super::kept::Kept;
-use super::link::{self, Outbox};
+use super::link::{self, Links, Outbox};
 use super::members::{Members, MembersError, Role, Secret};
 use super::wire::{BETWEEN_REPLICAS_MAX, TO_REPLICA_MAX, Ticket, ToReplica, ToSketcher};
 use super::{figures, locked, micros_since};
 use crate::limits::{
-    CONNECT_PAUSE, EVENTS_A_TURN, EVENTS_MAX, EXECUTE_MAX, FAST_JOBS_MAX, FAST_MAX, FAST_WORKERS, LINKS_MAX,
-    REPLICA_SILENCE_MAX,
+    CONNECT_PAUSE, EVENTS_A_TURN, EVENTS_MAX, EXECUTE_MAX, FAST_JOBS_MAX, FAST_MAX, FAST_WORKERS,
+    SILENCE_MAX, STRANGERS_MAX,
 };
 use crate::spawn;
 use ensue_byzantine::block::Request;
@@ -97,7 +97,9 @@ struct Shared {
     peers: Vec<Arc<Outbox>>,
     /// To each sketcher, its latest link.
     sketchers: Mutex<Vec<Option<Arc<Outbox>>>>,
-    links: AtomicUsize,
+    /// Connections that have not proved whose they are.
+    strangers: AtomicUsize,
+    links: Links,
 }
 
 /// Starts a replica; its threads end with the process.
@@ -127,7 +129,8 @@ pub fn start(settings: &Settings) -> Result<(), StartError> {
         jobs,
         peers: (0..replicas).map(|_| Arc::default()).collect(),
         sketchers: Mutex::new(Vec::new()),
-        links: AtomicUsize::new(0),
+        strangers: AtomicUsize::new(0),
+        links: Links::default(),
     });
     let (executions, order) = mpsc::channel();
     spawn("replica-execute", move || execute(&mut application, &order, &events))?;
@@ -239,8 +242,8 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
             thread::sleep(CONNECT_PAUSE);
             continue;
         };
-        if shared.links.fetch_add(1, Ordering::Relaxed) >= LINKS_MAX {
-            shared.links.fetch_sub(1, Ordering::Relaxed);
+        if shared.strangers.fetch_add(1, Ordering::Relaxed) >= STRANGERS_MAX {
+            shared.strangers.fetch_sub(1, Ordering::Relaxed);
             continue;
         }
         let linked = Arc::clone(shared);
@@ -250,10 +253,9 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
                     eprintln!("a link is refused: {error}");
                 }
             }
-            linked.links.fetch_sub(1, Ordering::Relaxed);
         });
         if started.is_err() {
-            shared.links.fetch_sub(1, Ordering::Relaxed);
+            shared.strangers.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -263,15 +265,16 @@ fn hear(shared: &Arc<Shared>, stream: TcpStream) -> io::Result<()> {
         Role::Replica(_) => BETWEEN_REPLICAS_MAX,
         Role::Sketcher(_) => TO_REPLICA_MAX,
     };
-    let (role, mut sealing, mut opening) = link::accept(stream, &shared.secret, frame_max)?;
+    let accepted = link::accept(stream, &shared.secret, frame_max);
+    shared.strangers.fetch_sub(1, Ordering::Relaxed);
+    let (role, mut sealing, mut opening) = accepted?;
+    let _counted = shared.links.count(role)?;
+    opening.set_silence_max(SILENCE_MAX)?;
     match role {
-        Role::Replica(member) => {
-            opening.set_silence_max(REPLICA_SILENCE_MAX)?;
-            loop {
-                let message = Message::decode(&opening.read()?).map_err(io::Error::other)?;
-                shared.events.send(Event::Said(member, message)).map_err(io::Error::other)?;
-            }
-        }
+        Role::Replica(member) => loop {
+            let message = Message::decode(&opening.read()?).map_err(io::Error::other)?;
+            shared.events.send(Event::Said(member, message)).map_err(io::Error::other)?;
+        },
         Role::Sketcher(member) => {
             let outbox = shared.open_outbox(member);
             let written = Arc::clone(&outbox);
@@ -288,7 +291,12 @@ fn hear(shared: &Arc<Shared>, stream: TcpStream) -> io::Result<()> {
 
 fn hear_sketcher(shared: &Shared, opening: &mut link::Opening, outbox: &Arc<Outbox>) -> io::Result<()> {
     loop {
-        match ToReplica::decode(&opening.read()?).map_err(io::Error::other)? {
+        let frame = opening.read()?;
+        // A sketcher has nothing to say, and is alive.
+        if frame.is_empty() {
+            continue;
+        }
+        match ToReplica::decode(&frame).map_err(io::Error::other)? {
             ToReplica::Fast { ticket, request } => {
                 // What finds no room is not answered.
                 let _ = shared.jobs.try_send(Job { ticket, request, outbox: Arc::clone(outbox) });

@@ -11,7 +11,7 @@ use super::members::{Members, Role, Secret};
 use super::optimized::{Ended, Optimized};
 use super::wire::{TO_SKETCHER_MAX, Ticket, ToReplica, ToSketcher};
 use super::{Service, figures, micros_since};
-use crate::limits::{CONNECT_PAUSE, EVENTS_A_TURN, EVENTS_MAX};
+use crate::limits::{CONNECT_PAUSE, EVENTS_A_TURN, EVENTS_MAX, PING_PAUSE};
 use crate::spawn;
 use ensue_byzantine::block::{Request, RequestNumber, Session};
 use ensue_byzantine::keys::Member;
@@ -103,6 +103,13 @@ pub fn start(settings: &Settings) -> Result<SocketAddr, StartError> {
         let (secret, address, events) = (settings.secret.clone(), replica.address, events.clone());
         spawn("sketcher-link", move || keep_link(&secret, place as u32, address, &outbox, &events))?;
     }
+    let pinged = outboxes.clone();
+    spawn("sketcher-ping", move || {
+        loop {
+            pinged.iter().for_each(|outbox| outbox.push([].into()));
+            thread::sleep(PING_PAUSE);
+        }
+    })?;
     if let Some(address) = settings.figures {
         let events = events.clone();
         figures::serve(address, move || {

@@ -81,7 +81,7 @@ fn a_frame_that_was_changed_or_comes_again_or_is_too_long_ends_the_link() {
 #[test]
 fn an_outbox_has_a_bound_and_an_end() {
     let outbox = Outbox::default();
-    let long: Arc<[u8]> = vec![0; OUTBOX_BYTES_MAX / 2].into();
+    let long: Arc<[u8]> = vec![0; OUTBOX_BYTES_MAX / 2 - FRAME_BYTES].into();
     (0..3).for_each(|_| outbox.push(Arc::clone(&long)));
     assert_eq!(outbox.take().map(|frames| frames.len()), Some(2));
     outbox.push(long);
@@ -97,4 +97,15 @@ fn a_greeting_has_one_time_limit_for_all_of_it() {
     connecting.write_all(b"b").unwrap();
     let mut greeting = Greeting { stream: &stream, until: Instant::now() };
     assert_eq!(greeting.read(&mut [0; 1]).unwrap_err().kind(), io::ErrorKind::TimedOut);
+}
+
+#[test]
+fn a_member_has_a_number_of_links_and_no_more() {
+    let links = Links::default();
+    let mut held: Vec<Counted<'_>> =
+        (0..LINKS_A_MEMBER_MAX).map(|_| links.count(replica(1)).unwrap()).collect();
+    assert!(links.count(replica(1)).is_err());
+    assert!(links.count(replica(2)).is_ok(), "another one is let in");
+    held.pop();
+    assert!(links.count(replica(1)).is_ok());
 }
