@@ -3,6 +3,8 @@
 use super::*;
 use crate::block::{Request, RequestNumber, Session};
 use crate::keys::Signer;
+use crate::replica::Replica;
+use std::sync::Arc;
 
 fn signer(member: u32) -> Signer {
     Signer::new(&[member as u8 + 1; 32])
@@ -30,20 +32,24 @@ fn decided(precommits: Vec<(Member, Signature)>) -> Decided {
     Decided { height: Height(9), round: Round::new(1), block: block(), precommits }
 }
 
-#[test]
-fn a_message_is_read_as_it_was_written_and_no_other_bytes_are() {
+fn messages() -> [Message; 5] {
     let (height, round) = (Height(9), Round::new(2));
     let signature = signer(1).sign(b"");
     let proposal = Proposal { height, round, pol_round: Round::Nil, proposer: Member(1), block: block() };
     let vote = Vote { height, round, kind: VoteType::Prevote, value: NilOrVal::Nil, voter: Member(1) };
-    let messages = [
+    [
         Said::Proposal(SignedProposal::new(proposal, signature)),
         Said::Vote(SignedVote::new(vote, signature)),
         Said::Status(height),
         Said::Decided(decided(vec![precommit(0, 0, 1)])),
         Said::Polka(Polka { height, round, value: block().hash(), prevotes: vec![precommit(0, 0, 1)] }),
-    ];
-    for message in messages.map(Message) {
+    ]
+    .map(Message)
+}
+
+#[test]
+fn a_message_is_read_as_it_was_written_and_no_other_bytes_are() {
+    for message in messages() {
         let bytes = message.encode();
         assert_eq!(Message::decode(&bytes), Ok(message.clone()));
         for end in 0..bytes.len() {
@@ -78,4 +84,34 @@ fn a_request_is_valid_as_its_client_signed_it() {
     let mut other = request;
     other.session.client = Member(1);
     assert!(!other.is_valid(&group()));
+}
+
+/// A faulty replica sends what it likes: whatever is read stands for the same bytes, and a replica survives it.
+#[test]
+fn bytes_of_a_faulty_replica_are_refused_or_read_as_they_are() {
+    let mut replica = Replica::new(Arc::new(group()), Member(0), signer(0));
+    replica.on_restored(0);
+    let mut chance = 1_u64;
+    let mut draw = |bound: usize| {
+        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((chance >> 33) % bound as u64) as usize
+    };
+    let mut read = 0;
+    for _ in 0..2_000 {
+        for message in messages() {
+            let mut bytes = message.encode();
+            for _ in 0..=draw(3) {
+                let place = draw(bytes.len());
+                bytes[place] = [0, 1, 255, draw(256) as u8][draw(4)];
+            }
+            if let Ok(message) = Message::decode(&bytes) {
+                assert_eq!(message.encode(), bytes);
+                replica.on_message(0, Member(1), message);
+                while replica.take_output().is_some() {}
+                read += 1;
+            }
+        }
+    }
+    assert!(read > 1_000, "{read} messages were read");
+    assert_eq!(replica.height(), 1);
 }

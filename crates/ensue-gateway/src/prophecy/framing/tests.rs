@@ -93,3 +93,44 @@ fn an_http_response_ends_as_its_status_and_its_request_say() {
         HttpResponse::Whole { end: 38, keeps: false }
     );
 }
+
+/// Whatever arrives, an end is within what arrived.
+#[test]
+fn bytes_of_strangers_end_within_themselves() {
+    let messages = [
+        "POST / HTTP/1.1\nTransfer-Encoding: chunked\n\n3;x=y\nabc\n0\nTrailer: a\n\n",
+        "POST / HTTP/1.1\nContent-Length: 3\nConnection: close\n\nabc",
+        "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\nA\n0123456789\n0\n\n",
+        "HTTP/1.1 204 No Content\nContent-Length: 0\n\n",
+        "*2\n$1\na\n%1\n+a\n|1\n+a\n:1\n$2\nbc\n",
+    ];
+    let mut chance = 1_u64;
+    let mut draw = |bound: usize| {
+        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((chance >> 33) % bound as u64) as usize
+    };
+    let mut ends = 0;
+    for _ in 0..5_000 {
+        let mut bytes = lines(messages[draw(messages.len())]);
+        for _ in 0..=draw(3) {
+            let place = draw(bytes.len());
+            bytes[place] = [b'0', b'9', b'f', b'\r', b'\n', 255, draw(256) as u8][draw(7)];
+        }
+        let found = [
+            redis_reply_end(&bytes).ok().flatten(),
+            match http_request(&bytes) {
+                Ok(HttpRequest::Whole { end, .. }) => Some(end),
+                _ => None,
+            },
+            match http_response(&bytes, draw(2) == 0) {
+                Ok(HttpResponse::Whole { end, .. } | HttpResponse::Interim { end }) => Some(end),
+                _ => None,
+            },
+        ];
+        for end in found.into_iter().flatten() {
+            assert!(end <= bytes.len() && end > 0, "{end} of {bytes:?}");
+            ends += 1;
+        }
+    }
+    assert!(ends > 500, "{ends} messages ended");
+}
