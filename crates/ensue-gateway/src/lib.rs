@@ -9,7 +9,7 @@
 //!
 //! It handles IPv4, and one thread decides at a time.
 //!
-//! Beside it, with the feature `byzantine`, are the processes of Prophecy ([`prophecy`](mod@prophecy)), which need no
+//! Beside it, with the feature `byzantine`, are the processes of Prophecy (`prophecy`), which need no
 //! rights.
 
 pub mod balance;

@@ -4,7 +4,7 @@
 //!   `ensue-byzantine`.
 //! - [`sketch`] takes connections of unmodified clients. What is read fast and what is returned is decided in
 //!   `ensue-prophecy`.
-//! - [`members`] says who belongs to a group and what each of them knows alone; [`link`](mod@link) is how they know
+//! - [`members`] says who belongs to a group and what each of them knows alone; `link` is how they know
 //!   each other.
 //!
 //! Threads, sockets and files are here, and no decision about a request.
