@@ -10,7 +10,7 @@
 //! Threads, sockets and files are here, and no decision about a request.
 
 mod application;
-pub mod figures;
+mod figures;
 mod framing;
 mod front;
 mod kept;
