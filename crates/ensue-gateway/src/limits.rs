@@ -59,8 +59,11 @@ pub const FAST_WORKERS: usize = 8;
 pub const FAST_JOBS_MAX: usize = 1024;
 /// How long the application may take to load its data before its replica starts.
 pub const START_MAX: Duration = Duration::from_secs(30);
-/// How long the application may take for a request of the order. A replica without its answer cannot go on.
-pub const EXECUTE_MAX: Duration = Duration::from_secs(30);
+/// How long the application may take for a request of the order, all of it; meanwhile nothing else is executed. Less
+/// than the sketcher waits, so that it hears that there is no response.
+pub const EXECUTE_MAX: Duration = Duration::from_secs(5);
+/// How long the application may take no connection, before its replica stops.
+pub const RECONNECT_MAX: Duration = Duration::from_secs(30);
 /// How long the application may take for a fast read, which the sketcher does not wait for so long.
 pub const FAST_MAX: Duration = Duration::from_secs(2);
 /// Bytes of the header of an HTTP message.

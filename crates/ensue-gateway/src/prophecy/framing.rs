@@ -66,6 +66,10 @@ pub(super) enum HttpRequest {
 }
 
 pub(super) fn http_request(bytes: &[u8]) -> Result<HttpRequest, Unreadable> {
+    // The parser passes over empty lines, which servers read in several ways.
+    if matches!(bytes.first(), Some(b'\r' | b'\n')) {
+        return Err(Unreadable("an empty line before a request"));
+    }
     let mut headers = [httparse::EMPTY_HEADER; HTTP_HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);
     let head = match parsed.parse(bytes) {
@@ -111,6 +115,9 @@ pub(super) fn http_response(bytes: &[u8], to_head: bool) -> Result<HttpResponse,
     };
     let keeps = keeps_open(parsed.version == Some(1), parsed.headers);
     let code = parsed.code.unwrap_or_default();
+    if code == 101 {
+        return Err(Unreadable("another protocol begins"));
+    }
     if (100..200).contains(&code) {
         return Ok(HttpResponse::Interim { end: head });
     }

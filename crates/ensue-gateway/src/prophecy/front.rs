@@ -168,7 +168,9 @@ fn status(refusal: &Refusal) -> &'static str {
             "501 Not Implemented"
         }
         Refusal::Busy | Refusal::ForeignRegion => "503 Service Unavailable",
-        Refusal::Unanswered(CallFailure::NoAgreement | CallFailure::TooLong) => "502 Bad Gateway",
+        Refusal::Unanswered(CallFailure::NoAgreement | CallFailure::TooLong | CallFailure::NoResponse) => {
+            "502 Bad Gateway"
+        }
         Refusal::Unanswered(CallFailure::Silence) => "504 Gateway Timeout",
     }
 }

@@ -4,15 +4,16 @@
 //! - Outputs of the machine are carried out in their order; what was logged is synced before anything behind it is
 //!   sent.
 //! - A fast read does not pass the machine: it shows whatever state the application is in.
-//! - When the application fails in the order, or a file cannot be written: the process ends. A replica that does not
-//!   know whether a request was executed would answer wrongly ever after; started again, with its application in its
-//!   first state, it executes everything again.
+//! - When the application gives no response to a request of the order: that is what the sketcher is told. Any client
+//!   can make such a request, and all replicas will execute it.
+//! - When the application takes no connections any more, or a file cannot be written: the process ends. Started again,
+//!   with its application in its first state, it executes everything again.
 
 use super::application::{Application, CallError};
 use super::kept::Kept;
 use super::link::{self, Links, Outbox};
 use super::members::{Members, MembersError, Role, Secret};
-use super::wire::{BETWEEN_REPLICAS_MAX, TO_REPLICA_MAX, Ticket, ToReplica, ToSketcher};
+use super::wire::{BETWEEN_REPLICAS_MAX, Response, TO_REPLICA_MAX, Ticket, ToReplica, ToSketcher};
 use super::{figures, locked, micros_since};
 use crate::limits::{
     CONNECT_PAUSE, EVENTS_A_TURN, EVENTS_MAX, EXECUTE_MAX, FAST_JOBS_MAX, FAST_MAX, FAST_WORKERS,
@@ -152,7 +153,7 @@ pub fn start(settings: &Settings) -> Result<(), StartError> {
         })?;
     }
     let names = settings.members.names();
-    let mut engine = Engine { machine, kept, shared, executions, began, names };
+    let mut engine = Engine { machine, kept, shared, executions, began, names, absent: 0 };
     spawn("replica-agree", move || engine.run(&heard))?;
     Ok(())
 }
@@ -185,13 +186,17 @@ fn restore(
     Ok(())
 }
 
-/// A response of the order: a byte that says whether it is whole, and itself.
+/// What comes of a request of the order.
 fn run(application: &mut Application, body: &[u8]) -> Arc<[u8]> {
-    match application.execute(body) {
-        Ok(response) => std::iter::once(1).chain(response).collect(),
-        Err(CallError::TooLong) => [0].into(),
-        Err(error) => fail("the application does not answer", &error),
-    }
+    let response = match application.execute(body) {
+        Ok(response) => Response::Whole(response),
+        Err(CallError::TooLong) => Response::TooLong,
+        Err(CallError::NoResponse(_)) => Response::Absent,
+        Err(error @ (CallError::Unreached(_) | CallError::StartedAnew)) => {
+            fail("the application cannot go on", &error)
+        }
+    };
+    response.encode().into()
 }
 
 fn execute(application: &mut Application, order: &Receiver<Vec<u8>>, events: &SyncSender<Event>) {
@@ -325,12 +330,12 @@ impl Shared {
     fn answer(&self, answer: &Answer) {
         let outbox = locked(&self.sketchers).get(answer.session.client.0 as usize).cloned().flatten();
         let Some(outbox) = outbox else { return };
-        let response = answer.response.split_first().filter(|(is_whole, _)| **is_whole == 1);
+        let response = Response::decode(&answer.response).expect("it was encoded here");
         let answer = ToSketcher::Answer {
             session: answer.session.number,
             number: answer.number,
             sequence: answer.sequence,
-            response: response.map(|(_, response)| response.to_vec()),
+            response,
         };
         outbox.push(answer.encode().into());
     }
@@ -343,6 +348,8 @@ struct Engine {
     executions: Sender<Vec<u8>>,
     began: Instant,
     names: Vec<String>,
+    /// Requests that the application gave no response to.
+    absent: u64,
 }
 
 impl Engine {
@@ -373,7 +380,10 @@ impl Engine {
         match event {
             Event::Said(from, message) => self.machine.on_message(now_us, from, message),
             Event::Asked(request) => self.machine.on_request(now_us, request),
-            Event::Executed(response) => self.machine.on_executed(now_us, response),
+            Event::Executed(response) => {
+                self.absent += u64::from(*response == *Response::Absent.encode());
+                self.machine.on_executed(now_us, response);
+            }
             Event::Counted(answer) => {
                 // Who asked may be gone.
                 let _ = answer.send(self.figures());
@@ -422,6 +432,7 @@ impl Engine {
         push("replica_blocks_decided_total", counts.decided);
         push("replica_blocks_late_total", counts.late);
         push("replica_blocks_given_total", counts.given);
+        push("replica_without_response_total", self.absent);
         push("replica_unexecuted", self.machine.unexecuted() as u64);
         for (place, name) in
             self.names.iter().enumerate().filter(|(place, _)| *place != self.shared.me.0 as usize)

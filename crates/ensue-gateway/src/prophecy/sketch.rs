@@ -9,7 +9,7 @@ use super::front::{self, Issue, Outcome};
 use super::link::{self, Outbox};
 use super::members::{Members, Role, Secret};
 use super::optimized::{Ended, Optimized};
-use super::wire::{TO_SKETCHER_MAX, Ticket, ToReplica, ToSketcher};
+use super::wire::{Response, TO_SKETCHER_MAX, Ticket, ToReplica, ToSketcher};
 use super::{Service, figures, micros_since};
 use crate::limits::{CONNECT_PAUSE, EVENTS_A_TURN, EVENTS_MAX, PING_PAUSE};
 use crate::spawn;
@@ -327,14 +327,21 @@ impl Core {
         replica: Replica,
         session: u32,
         call: u64,
-        response: Option<Vec<u8>>,
+        response: Response,
         sequence: Sequence,
     ) {
         let Some(calls) = self.calls.get_mut(session as usize) else { return };
-        // The replica client knows a response that is too long by its length, and keeps none of it.
-        let response = response.unwrap_or_else(|| vec![0; RESPONSE_BYTES_MAX + 1]);
-        let response = self.service.canonical_response(response);
-        calls.client.on_answer(replica, CallNumber(call), ReplicatedAnswer { response, sequence });
+        let number = CallNumber(call);
+        let response = match response {
+            Response::Whole(response) => self.service.canonical_response(response),
+            // The replica client knows a response that is too long by its length, and keeps none of it.
+            Response::TooLong => vec![0; RESPONSE_BYTES_MAX + 1],
+            Response::Absent => {
+                calls.client.on_absent(replica, number);
+                return self.carry_out_calls(session as usize);
+            }
+        };
+        calls.client.on_answer(replica, number, ReplicatedAnswer { response, sequence });
         self.carry_out_calls(session as usize);
     }
 

@@ -29,8 +29,33 @@ pub(super) enum ToReplica {
     Call(Request),
 }
 
-/// A response, if it is not too long.
-pub(super) type Response = Option<Vec<u8>>;
+/// What came of a request of the order. Its code is the first byte of a response in the machine of a replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Response {
+    TooLong,
+    Whole(Vec<u8>),
+    /// The application gave none.
+    Absent,
+}
+
+impl Response {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        match self {
+            Response::TooLong => vec![0],
+            Response::Whole(response) => std::iter::once(1).chain(response.iter().copied()).collect(),
+            Response::Absent => vec![2],
+        }
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Response, Malformed> {
+        match bytes.split_first().ok_or(ENDS_EARLY)? {
+            (0, []) => Ok(Response::TooLong),
+            (1, response) => Ok(Response::Whole(response.to_vec())),
+            (2, []) => Ok(Response::Absent),
+            _ => Err(Malformed("an unknown kind of response")),
+        }
+    }
+}
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ToSketcher {
@@ -83,8 +108,7 @@ impl ToSketcher {
                 for number in [number.incarnation, number.call, *sequence] {
                     out.extend_from_slice(&number.to_le_bytes());
                 }
-                out.push(u8::from(response.is_some()));
-                out.extend_from_slice(response.as_deref().unwrap_or_default());
+                out.extend_from_slice(&response.encode());
             }
         }
         out
@@ -102,7 +126,6 @@ impl ToSketcher {
                 let (incarnation, rest) = take::<8>(rest)?;
                 let (call, rest) = take::<8>(rest)?;
                 let (sequence, rest) = take::<8>(rest)?;
-                let (is_whole, rest) = rest.split_first().ok_or(ENDS_EARLY)?;
                 Ok(ToSketcher::Answer {
                     session: u32::from_le_bytes(session),
                     number: RequestNumber {
@@ -110,7 +133,7 @@ impl ToSketcher {
                         call: u64::from_le_bytes(call),
                     },
                     sequence: u64::from_le_bytes(sequence),
-                    response: (*is_whole == 1).then(|| rest.to_vec()),
+                    response: Response::decode(rest)?,
                 })
             }
             _ => Err(Malformed("an unknown kind of frame")),
@@ -146,7 +169,12 @@ mod tests {
         let to = ToReplica::Fast { ticket, request: b"GET".to_vec() };
         assert_eq!(ToReplica::decode(&to.encode()), Ok(to));
         let number = RequestNumber { incarnation: 5, call: 6 };
-        for response in [Some(b"+OK".to_vec()), Some(Vec::new()), None] {
+        for response in [
+            Response::Whole(b"+OK".to_vec()),
+            Response::Whole(Vec::new()),
+            Response::TooLong,
+            Response::Absent,
+        ] {
             let from = ToSketcher::Answer { session: 1, number, sequence: 7, response };
             assert_eq!(ToSketcher::decode(&from.encode()), Ok(from));
         }

@@ -134,3 +134,11 @@ fn bytes_of_strangers_end_within_themselves() {
     }
     assert!(ends > 500, "{ends} messages ended");
 }
+
+#[test]
+fn an_empty_line_before_a_request_and_another_protocol_after_one_are_refused() {
+    for text in ["\nGET / HTTP/1.1\n\n", "\n", "\n\nHEAD / HTTP/1.1\n\n"] {
+        assert_eq!(http_request(&lines(text)), Err(Unreadable("an empty line before a request")), "{text:?}");
+    }
+    assert!(http_response(&lines("HTTP/1.1 101 Switching Protocols\n\n"), false).is_err());
+}
