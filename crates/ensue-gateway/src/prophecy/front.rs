@@ -12,7 +12,7 @@ use ensue_prophecy::handler::RequestError;
 use ensue_prophecy::limits::REQUEST_BYTES_MAX;
 use ensue_prophecy::replica_client::CallFailure;
 use ensue_prophecy::sketcher::Refusal;
-use ensue_resp::{ParseLimits, Parser};
+use ensue_resp::{CommandError, ParseLimits, Parser};
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -71,7 +71,11 @@ fn converse_redis(mut stream: TcpStream, issue: &Issue) -> io::Result<()> {
     let mut buffer = vec![0; READ_BYTES];
     loop {
         match parser.next(&mut bytes) {
-            Ok(Some(args)) if args.is_empty() => {}
+            // The parser has passed over a command that is longer than it may be. A client without a reply to it
+            // would take the next one for it.
+            Ok(Some(args)) if args.is_empty() => {
+                stream.write_all(format!("-ERR {}\r\n", CommandError::TooLong).as_bytes())?;
+            }
             Ok(Some(args)) => {
                 let mut request = Vec::new();
                 ensue_resp::encode::encode_command(&args, &mut request);
@@ -164,9 +168,12 @@ fn status(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::Request(RequestError::Malformed(_)) => "400 Bad Request",
         Refusal::Request(RequestError::TooLong(_)) => "413 Content Too Large",
-        Refusal::Request(RequestError::ConnectionState(_) | RequestError::Differs(_)) => {
-            "501 Not Implemented"
-        }
+        Refusal::Request(
+            RequestError::ConnectionState(_)
+            | RequestError::Differs(_)
+            | RequestError::Diverges(_)
+            | RequestError::NotServed(_),
+        ) => "501 Not Implemented",
         Refusal::Busy | Refusal::ForeignRegion => "503 Service Unavailable",
         Refusal::Unanswered(CallFailure::NoAgreement | CallFailure::TooLong | CallFailure::NoResponse) => {
             "502 Bad Gateway"
@@ -179,4 +186,31 @@ fn http_error(status: &str, why: &str) -> Vec<u8> {
     let length = why.len() + 1;
     let head = format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n");
     format!("{head}Connection: close\r\n\r\n{why}\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_has_its_reply_also_one_that_is_too_long() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let issue: Issue = Arc::new(|request| Some(Ok(format!(":{}\r\n", request.len()).into_bytes())));
+        let server = thread::spawn(move || {
+            converse(listener.accept().unwrap().0, Protocol::Redis, &issue).unwrap();
+        });
+        let mut asked = Vec::new();
+        let long = "x".repeat(REQUEST_BYTES_MAX + 1);
+        for words in [["SET", "k", "old"], ["SET", "k", &long], ["GET", "k", ""]] {
+            ensue_resp::encode::encode_command(&words, &mut asked);
+        }
+        client.write_all(&asked).unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut replies = String::new();
+        client.read_to_string(&mut replies).unwrap();
+        let kinds: Vec<&str> = replies.lines().map(|line| &line[..1]).collect();
+        assert_eq!(kinds, [":", "-", ":"], "{replies}");
+        server.join().unwrap();
+    }
 }
