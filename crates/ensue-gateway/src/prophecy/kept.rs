@@ -1,15 +1,19 @@
 //! What a replica keeps in its directory: `blocks`, all that were decided, and `records`, the inputs of the height that
-//! is being decided. Each entry has its length and a checksum in front; an entry that is not whole is the last one, of
-//! a process that ended while it wrote, and is cut off.
+//! is being decided. In front of each entry stand its length, a checksum of this, and one of the entry. They hold all
+//! requests of clients, so that nobody but their owner may read them.
+//!
+//! On an entry that is not whole: cut it off if it is the last one, which a process or a machine did not finish. In the
+//! middle it is damage: without what follows, this replica would vote again where its votes are out, so it does not
+//! start. Damage to the last entry cannot be told from an entry that was not finished.
 
 use crate::limits::BLOCKS_BYTES_MAX;
 use ensue_byzantine::message::MESSAGE_BYTES_MAX;
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-const HEADER: usize = 12;
+const HEADER: usize = 16;
 const ENTRY_MAX: usize = 2 * MESSAGE_BYTES_MAX;
 
 pub(super) struct Kept {
@@ -25,13 +29,14 @@ pub(super) struct Kept {
 impl Kept {
     /// Opens a directory, or makes it. Answers the records too; blocks are read one by one.
     pub(super) fn open(directory: &Path) -> io::Result<(Kept, Vec<Vec<u8>>)> {
-        std::fs::create_dir_all(directory)?;
-        let lock = File::create(directory.join("lock"))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let open = |name| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false).mode(0o600).open(directory.join(name))
+        };
+        let lock = open("lock")?;
         rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| io::Error::other("another process uses this directory"))?;
-        let open = |name| {
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(directory.join(name))
-        };
         let (mut blocks, mut records) = (open("blocks")?, open("records")?);
         let mut places = vec![0];
         read_all(&mut blocks, |end, _| places.push(end))?;
@@ -95,40 +100,77 @@ impl Kept {
 
 fn framed(entry: &[u8]) -> Vec<u8> {
     let mut bytes = u32::try_from(entry.len()).expect("no entry has 4 GiB").to_le_bytes().to_vec();
-    bytes.extend_from_slice(&sum(entry));
+    bytes.extend_from_slice(&sum::<4>(&bytes));
+    bytes.extend_from_slice(&sum::<8>(entry));
     bytes.extend_from_slice(entry);
     bytes
 }
 
-fn sum(entry: &[u8]) -> [u8; 8] {
-    let mut sum = [0; 8];
-    sum.copy_from_slice(&blake3::hash(entry).as_bytes()[..8]);
+fn sum<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut sum = [0; N];
+    sum.copy_from_slice(&blake3::hash(bytes).as_bytes()[..N]);
     sum
 }
 
-/// Calls `found` with each whole entry and where it ends, and cuts off the rest.
+/// Calls `found` with each whole entry and where it ends, and cuts off one that is not whole at the end.
 fn read_all(file: &mut File, mut found: impl FnMut(u64, Vec<u8>)) -> io::Result<()> {
+    let length = file.metadata()?.len();
     let mut end = 0;
     let mut reader = BufReader::with_capacity(1 << 16, &mut *file);
-    loop {
+    while length - end >= HEADER as u64 {
         let mut header = [0; HEADER];
-        if reader.read_exact(&mut header).is_err() {
+        reader.read_exact(&mut header)?;
+        if header == [0; HEADER] {
+            if is_empty(&mut reader)? {
+                break;
+            }
+            return Err(damaged(end));
+        }
+        let (size, sums) = header.split_at(4);
+        let size = u32::from_le_bytes([size[0], size[1], size[2], size[3]]) as usize;
+        if sums[..4] != sum::<4>(&header[..4]) || size > ENTRY_MAX {
+            return Err(damaged(end));
+        }
+        let next = end + (HEADER + size) as u64;
+        if next > length {
             break;
         }
-        let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
-        if length > ENTRY_MAX {
-            break;
+        let mut entry = vec![0; size];
+        reader.read_exact(&mut entry)?;
+        if sum::<8>(&entry) != sums[4..] {
+            if next == length {
+                break;
+            }
+            return Err(damaged(end));
         }
-        let mut entry = vec![0; length];
-        if reader.read_exact(&mut entry).is_err() || sum(&entry) != header[4..] {
-            break;
-        }
-        end += (HEADER + length) as u64;
+        end = next;
         found(end, entry);
     }
     file.set_len(end)?;
     file.seek(SeekFrom::Start(end))?;
     Ok(())
+}
+
+/// Whether the rest is what a file system leaves of bytes that it did not write.
+fn is_empty(rest: &mut impl io::BufRead) -> io::Result<bool> {
+    loop {
+        let bytes = rest.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(true);
+        }
+        if bytes.iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        let count = bytes.len();
+        rest.consume(count);
+    }
+}
+
+fn damaged(place: u64) -> io::Error {
+    let what = format!(
+        "the entry at byte {place} is damaged, and others follow it: this replica has lost what it kept"
+    );
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 #[cfg(test)]
@@ -162,6 +204,47 @@ mod tests {
         let (kept, records) = Kept::open(&directory).unwrap();
         assert_eq!((kept.blocks(), records.len()), (3, 0));
         assert_eq!(kept.block(3).unwrap().unwrap(), b"three");
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn damage_in_the_middle_cuts_nothing_off() {
+        let directory = std::env::temp_dir().join(format!("ensue-damaged-{}", std::process::id()));
+        let (mut kept, _) = Kept::open(&directory).unwrap();
+        kept.decide(b"one").unwrap();
+        for record in [b"first", b"secon", b"third"] {
+            kept.log(record).unwrap();
+        }
+        kept.sync().unwrap();
+        drop(kept);
+        let path = directory.join("records");
+        let whole = std::fs::read(&path).unwrap();
+        let one = HEADER + 5;
+        // A length, the sum of one, the sum of an entry, and an entry; each also of an entry that is long then.
+        for place in [0, 1, 3, 4, 8, HEADER] {
+            let mut bytes = whole.clone();
+            bytes[one + place] ^= 1;
+            std::fs::write(&path, &bytes).unwrap();
+            assert!(Kept::open(&directory).is_err(), "byte {place} of the second of three");
+            assert_eq!(std::fs::read(&path).unwrap(), bytes, "nothing is lost by a look");
+        }
+        for rest in [&[0; 40][..], &[0; 3], &whole[..HEADER + 2], &[&whole[..HEADER], b"xxxxx"].concat()] {
+            std::fs::write(&path, [&whole, rest].concat()).unwrap();
+            assert_eq!(Kept::open(&directory).unwrap().1.len(), 3, "{rest:?}");
+            assert_eq!(std::fs::read(&path).unwrap(), whole);
+        }
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn nobody_else_may_read_what_clients_wrote() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = std::env::temp_dir().join(format!("ensue-private-{}", std::process::id()));
+        drop(Kept::open(&directory).unwrap());
+        for name in [".", "lock", "blocks", "records"] {
+            let mode = std::fs::metadata(directory.join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{name}: {mode:o}");
+        }
         std::fs::remove_dir_all(directory).unwrap();
     }
 }
