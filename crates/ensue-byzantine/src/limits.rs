@@ -21,16 +21,19 @@ pub const POOL_BYTES_MAX: usize = 64 << 20;
 /// Requests in the order that are not executed yet. A replica with more takes no further part until it has fewer, and
 /// is given the blocks that it missed.
 pub const UNEXECUTED_MAX: usize = 4_096;
-/// Rounds ahead of its own from which a replica keeps votes: the timeouts of so many rounds take an hour.
+/// Rounds ahead of its own from which a replica keeps votes: the timeouts of so many rounds take an hour. Proposals
+/// are kept of the next one.
 pub const ROUNDS_AHEAD_MAX: u32 = 128;
 /// Proposals that are kept of one proposer in one round. A correct one makes one.
 pub const PROPOSALS_A_ROUND_MAX: usize = 2;
-/// Messages that are held for a height that has not begun. What is dropped is sent again.
-pub const HELD_MESSAGES_MAX: usize = 1_024;
+/// Messages of one sender that are held for a height that has not begun. What is dropped is sent again.
+pub const HELD_MESSAGES_MAX: usize = 256;
 /// Proposals among them, which are long.
-pub const HELD_PROPOSALS_MAX: usize = 4;
+pub const HELD_PROPOSALS_MAX: usize = 2;
 /// Blocks that a replica sends to one that lags, in answer to one message.
 pub const CATCH_UP_BLOCKS: u64 = 16;
+/// Bytes of them, but for the last one.
+pub const CATCH_UP_BYTES_MAX: usize = 8 << 20;
 /// Microseconds that a proposal may take in the first round, and what each further round adds.
 pub const PROPOSE_US: u64 = 500_000;
 /// Microseconds that votes may take in the first round, and what each further round adds.

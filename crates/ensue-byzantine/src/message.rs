@@ -9,7 +9,6 @@ use crate::context::{Height, Proposal, SignedProposal, SignedVote, Vote};
 use crate::keys::{Group, Member, PublicKey, Signature};
 use crate::limits::{BLOCK_BYTES_MAX, REPLICAS_MAX, REQUEST_BYTES_MAX};
 use arc_malachitebft_core_types::{NilOrVal, Round, VoteType};
-use std::collections::BTreeSet;
 
 /// Bytes of a message.
 pub const MESSAGE_BYTES_MAX: usize = BLOCK_BYTES_MAX + 2 * REQUEST_BYTES_MAX + 128 * REPLICAS_MAX;
@@ -123,9 +122,9 @@ impl Message {
         Ok(Message(said))
     }
 
-    /// A block that a replica has kept, for one that lags.
-    pub fn of_decided(record: &[u8]) -> Result<Message, Malformed> {
-        Decided::decode(record).map(|decided| Message(Said::Decided(decided)))
+    /// The bytes of a message with a block that a replica has kept, for one that lags.
+    pub fn bytes_of_decided(record: &[u8]) -> Vec<u8> {
+        std::iter::once(DECIDED).chain(record.iter().copied()).collect()
     }
 }
 
@@ -183,14 +182,14 @@ impl Polka {
 }
 
 fn is_of_quorum(group: &Group, votes: &[(Member, Signature)], vote: impl Fn(Member) -> Vote) -> bool {
-    let mut voters = BTreeSet::new();
-    for (voter, signature) in votes {
-        let is_signed = |key: &PublicKey| key.verifies(&vote_bytes(group, &vote(*voter)), signature);
-        if !voters.contains(voter) && group.replica(*voter).is_some_and(is_signed) {
-            voters.insert(*voter);
-        }
-    }
-    voters.len() >= group.quorum()
+    // Their number and their names are compared before anything is verified, and the first wrong signature is the last
+    // one that is: no correct replica passes on what it has not verified.
+    let are_different = votes.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    let is_signed = |(voter, signature): &(Member, Signature)| {
+        let verifies = |key: &PublicKey| key.verifies(&vote_bytes(group, &vote(*voter)), signature);
+        group.replica(*voter).is_some_and(verifies)
+    };
+    are_different && (group.quorum()..=group.replicas()).contains(&votes.len()) && votes.iter().all(is_signed)
 }
 
 fn push_signatures(out: &mut Vec<u8>, signatures: &[(Member, Signature)]) {

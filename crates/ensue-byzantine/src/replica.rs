@@ -33,8 +33,8 @@ use running::{Cx, Logged, Running};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// Microseconds between two answers to one replica that asks for blocks.
-const FETCH_US: u64 = ASK_US / 10;
+/// Microseconds between two answers to one replica that asks for other blocks than before.
+const FETCH_US: u64 = ASK_US / 2;
 
 /// What a replica wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +62,8 @@ pub enum Output {
         /// For [`Message::decode`].
         bytes: Arc<[u8]>,
     },
-    /// Send a replica the blocks from this height on, at most [`CATCH_UP_BLOCKS`].
+    /// Send a replica the blocks from this height on, at most [`CATCH_UP_BLOCKS`] and
+    /// [`crate::limits::CATCH_UP_BYTES_MAX`], unless what it was sent before still waits.
     Fetch {
         /// Which.
         to: Member,
@@ -95,15 +96,38 @@ pub struct Replica {
     first_proposer: Member,
     running: Option<Running>,
     /// Messages of this height, while it has not begun, and of the next one.
-    held: BTreeMap<u64, Vec<(Member, Said)>>,
+    held: BTreeMap<u64, Held>,
     pool: Pool,
     answers: Answers,
     is_replayed: bool,
     status_us: u64,
     asked_us: u64,
-    fetched_us: Vec<u64>,
+    /// When each replica was sent blocks, and from which height on.
+    fetched: Vec<(u64, Height)>,
     counts: Counts,
     outputs: VecDeque<Output>,
+}
+
+/// What arrived of a height that has not begun. A lying replica can displace its own messages only.
+#[derive(Default)]
+struct Held {
+    senders: BTreeSet<Member>,
+    messages: Vec<(Member, Said)>,
+}
+
+impl Held {
+    fn hold(&mut self, from: Member, said: Said) {
+        self.senders.insert(from);
+        let is_proposal = |said: &Said| matches!(said, Said::Proposal(_));
+        let of_sender = || self.messages.iter().filter(|(sender, _)| *sender == from);
+        let proposals = of_sender().filter(|(_, said)| is_proposal(said)).count();
+        let has_room = of_sender().count() < HELD_MESSAGES_MAX
+            && (!is_proposal(&said) || proposals < HELD_PROPOSALS_MAX);
+        // Each replica passes on what the others said.
+        if has_room && self.messages.iter().all(|(_, held)| *held != said) {
+            self.messages.push((from, said));
+        }
+    }
 }
 
 impl Replica {
@@ -125,7 +149,7 @@ impl Replica {
             is_replayed: true,
             status_us: 0,
             asked_us: 0,
-            fetched_us: vec![0; replicas],
+            fetched: vec![(0, Height(0)); replicas],
             counts: Counts { equivocations: vec![0; replicas], ..Counts::default() },
             outputs: VecDeque::new(),
         }
@@ -241,9 +265,11 @@ impl Replica {
         if height > self.height {
             self.ask(now_us, from);
         }
-        let last_us = &mut self.fetched_us[from.0 as usize];
-        if height < self.height && last_us.saturating_add(FETCH_US) <= now_us {
-            *last_us = now_us;
+        // Whoever asks for the same again may not have received it yet.
+        let (last_us, last) = &mut self.fetched[from.0 as usize];
+        let pause_us = if height > *last { FETCH_US } else { STATUS_US };
+        if height < self.height && last_us.saturating_add(pause_us) <= now_us {
+            (*last_us, *last) = (now_us, height);
             self.outputs.push_back(Output::Fetch { to: from, height: height.0.max(1) });
         }
     }
@@ -279,12 +305,7 @@ impl Replica {
             return self.ask(now_us, from);
         }
         if height >= self.height {
-            let held = self.held.entry(height.0).or_default();
-            let is_proposal = |said: &Said| matches!(said, Said::Proposal(_));
-            let proposals = held.iter().filter(|(_, said)| is_proposal(said)).count();
-            if held.len() < HELD_MESSAGES_MAX && (!is_proposal(&said) || proposals < HELD_PROPOSALS_MAX) {
-                held.push((from, said));
-            }
+            self.held.entry(height.0).or_default().hold(from, said);
         }
     }
 
@@ -297,7 +318,7 @@ impl Replica {
                 self.commit(&decided);
             } else if self.running.is_none() && self.has_reason_to_begin() {
                 self.begin(now_us);
-                for (_, said) in self.held.remove(&self.height.0).unwrap_or_default() {
+                for (_, said) in self.held.remove(&self.height.0).unwrap_or_default().messages {
                     self.run(now_us, |running, cx| running.on_said(cx, &said));
                 }
             } else {
@@ -308,9 +329,8 @@ impl Replica {
 
     /// A lying replica alone cannot make the others agree on empty blocks again and again.
     fn has_reason_to_begin(&self) -> bool {
-        let held = self.held.get(&self.height.0).map(Vec::as_slice).unwrap_or_default();
-        let senders: BTreeSet<Member> = held.iter().map(|(from, _)| *from).collect();
-        !self.is_crammed() && (!self.pool.is_empty() || senders.len() > self.group.faults_max())
+        let senders = self.held.get(&self.height.0).map_or(0, |held| held.senders.len());
+        !self.is_crammed() && (!self.pool.is_empty() || senders > self.group.faults_max())
     }
 
     fn begin(&mut self, now_us: u64) {

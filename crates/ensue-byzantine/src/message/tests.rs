@@ -67,6 +67,10 @@ fn a_quorum_of_different_replicas_proves_a_block() {
     assert!(!decided(of(&[0, 1, 1])).is_proved(&group()), "twice the same");
     let forged = [of(&[0, 1]), vec![precommit(2, 3, 1)]].concat();
     assert!(!decided(forged).is_proved(&group()), "signed by another");
+    let one_forged = [of(&[0, 1, 2]), vec![precommit(3, 2, 1)]].concat();
+    assert!(!decided(one_forged).is_proved(&group()), "no correct replica passes it on");
+    assert!(!decided(of(&[1, 0, 3])).is_proved(&group()), "not in their order");
+    assert!(!decided(of(&[0, 1, 2, 3, 4])).is_proved(&group()), "more than there are");
     let other_round = [of(&[0, 1]), vec![precommit(2, 2, 0)]].concat();
     assert!(!decided(other_round).is_proved(&group()), "of another round");
 }

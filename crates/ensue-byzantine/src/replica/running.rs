@@ -217,7 +217,7 @@ impl Running {
     }
 
     fn on_vote(&mut self, cx: &mut Cx<'_>, vote: &SignedVote) {
-        let Some(round) = self.near(vote.round) else { return };
+        let Some(round) = self.near(vote.round, ROUNDS_AHEAD_MAX) else { return };
         // A vote of its own that a replica does not know is one that it forgot with its disk, or a forgery.
         if vote.voter == cx.me {
             return;
@@ -240,7 +240,8 @@ impl Running {
     }
 
     fn on_proposal(&mut self, cx: &mut Cx<'_>, proposal: &SignedProposal) {
-        let Some(round) = self.near(proposal.round) else { return };
+        // A proposal is long, and is said again when its round has come: of later ones it would be kept for nothing.
+        let Some(round) = self.near(proposal.round, 1) else { return };
         let is_in_turn = proposal.proposer == cx.proposer(proposal.round) && proposal.proposer != cx.me;
         let Some(key) = cx.group.replica(proposal.proposer) else { return };
         let known = self.proposals.get(&round).map(Vec::as_slice).unwrap_or_default();
@@ -262,7 +263,7 @@ impl Running {
     /// A certificate is passed on whole, so one that this replica has already tells it nothing.
     fn on_polka(&mut self, cx: &mut Cx<'_>, polka: &Polka) {
         let is_known = self.driver.polka_certificate(polka.round, &polka.value).is_some();
-        if self.near(polka.round).is_none() || is_known || !polka.is_proved(cx.group) {
+        if self.near(polka.round, ROUNDS_AHEAD_MAX).is_none() || is_known || !polka.is_proved(cx.group) {
             return;
         }
         self.log_heard(cx, Said::Polka(polka.clone()));
@@ -284,9 +285,9 @@ impl Running {
     }
 
     /// The number of a round that is not too far ahead.
-    fn near(&self, round: Round) -> Option<u32> {
+    fn near(&self, round: Round, ahead_max: u32) -> Option<u32> {
         let present = self.driver.round().as_u32().unwrap_or_default();
-        round.as_u32().filter(|round| *round <= present.saturating_add(ROUNDS_AHEAD_MAX))
+        round.as_u32().filter(|round| *round <= present.saturating_add(ahead_max))
     }
 
     /// Gives the driver an input, and does what it says until it says nothing more, or has decided.
@@ -375,12 +376,9 @@ impl Running {
 
 fn polka(certificate: &PolkaCertificate<Agreement>) -> Polka {
     let prevotes = certificate.polka_signatures.iter().map(|prevote| (prevote.address, prevote.signature));
-    Polka {
-        height: certificate.height,
-        round: certificate.round,
-        value: certificate.value_id,
-        prevotes: prevotes.collect(),
-    }
+    let mut prevotes: Vec<(Member, Signature)> = prevotes.collect();
+    prevotes.sort();
+    Polka { height: certificate.height, round: certificate.round, value: certificate.value_id, prevotes }
 }
 
 /// Whether a block may be decided. Every correct replica says the same at one height.

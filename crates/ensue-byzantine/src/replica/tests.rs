@@ -296,7 +296,7 @@ impl World {
                         (height as usize - 1, height as usize - 1 + CATCH_UP_BLOCKS as usize);
                     let records = blocks[from..to_place.min(blocks.len())].to_vec();
                     for record in records {
-                        let bytes = Message::of_decided(&record).unwrap().encode().into();
+                        let bytes = Message::bytes_of_decided(&record).into();
                         self.carry(member, to, bytes);
                     }
                 }
@@ -576,4 +576,89 @@ fn a_replica_that_is_far_behind_with_executing_takes_no_part() {
         replica.on_executed(0, [].into());
     }
     assert!(has_proposed(&mut replica), "it takes part again");
+}
+
+fn vote(group: &Group, voter: u32, round: u32) -> Message {
+    let (kind, round) = (VoteType::Prevote, Round::new(round));
+    let value = NilOrVal::Nil;
+    let vote = crate::context::Vote { height: Height(1), round, kind, value, voter: Member(voter) };
+    let signature = signer(voter).sign(&vote_bytes(group, &vote));
+    Message(Said::Vote(SignedMessage::new(vote, signature)))
+}
+
+fn proposal(group: &Group, proposer: u32, round: u32, creator: u32) -> Message {
+    let proposal = crate::context::Proposal {
+        height: Height(1),
+        round: Round::new(round),
+        pol_round: Round::Nil,
+        proposer: Member(proposer),
+        block: Block::new(Member(creator), Vec::new()),
+    };
+    let signature = signer(proposer).sign(&proposal_bytes(group, &proposal));
+    Message(Said::Proposal(SignedMessage::new(proposal, signature)))
+}
+
+/// Whether a replica voted for a block.
+fn has_voted_for_a_block(replica: &mut Replica) -> bool {
+    let is_for_a_block = |output| {
+        let Output::Send { bytes, .. } = output else { return false };
+        let Ok(Message(Said::Vote(vote))) = Message::decode(&bytes) else { return false };
+        vote.message.value != NilOrVal::Nil
+    };
+    let outputs: Vec<Output> = std::iter::from_fn(|| replica.take_output()).collect();
+    outputs.into_iter().any(is_for_a_block)
+}
+
+#[test]
+fn a_lying_replica_displaces_nobodys_messages() {
+    let group = group(4);
+    let mut replica = Replica::new(Arc::clone(&group), Member(1), signer(1));
+    replica.on_restored(0);
+    for round in 0..5_000 {
+        replica.on_message(0, Member(3), vote(&group, 3, round));
+    }
+    for creator in 0..40 {
+        replica.on_message(0, Member(3), proposal(&group, 3, 3, creator));
+    }
+    assert_eq!(replica.take_output(), None);
+    let held = &replica.held[&1];
+    assert_eq!(held.messages.len(), HELD_MESSAGES_MAX, "of one sender");
+    // Passed on by the next one, too: it is held once.
+    for from in [0, 2] {
+        replica.on_message(0, Member(from), proposal(&group, 0, 0, 0));
+    }
+    assert!(has_voted_for_a_block(&mut replica), "it begins, and the proposal is there");
+}
+
+#[test]
+fn a_proposal_of_a_round_far_ahead_is_not_kept() {
+    let group = group(4);
+    let logs = |round: u32| {
+        let mut replica = Replica::new(Arc::clone(&group), Member(2), signer(2));
+        replica.on_restored(0);
+        replica.on_message(0, Member(0), vote(&group, 0, 0));
+        replica.on_message(0, Member(3), vote(&group, 3, 0));
+        while replica.take_output().is_some() {}
+        replica.on_message(0, Member(1), proposal(&group, round % 4, round, 1));
+        std::iter::from_fn(|| replica.take_output()).any(|output| matches!(output, Output::Log(_)))
+    };
+    assert!(logs(1), "of the next round");
+    assert!(!logs(5) && !logs(9));
+}
+
+#[test]
+fn blocks_are_not_sent_again_and_again_to_one_that_asks_for_the_same() {
+    let mut replica = restored(0, 40, 0);
+    let mut sent = |now_us: u64, from: u32, height: u64| {
+        replica.on_message(now_us, Member(from), Message(Said::Status(Height(height))));
+        std::iter::from_fn(|| replica.take_output())
+            .filter(|output| matches!(output, Output::Fetch { .. }))
+            .count()
+    };
+    let begin_us = 1_000_000;
+    assert_eq!(sent(begin_us, 1, 1), 1);
+    assert_eq!((1..100).map(|step| sent(begin_us + step * 2_000, 1, 1)).sum::<usize>(), 0, "the same");
+    assert_eq!(sent(begin_us + 200_000, 2, 1), 1, "another replica");
+    assert_eq!(sent(begin_us + 200_000, 1, 17), 1, "the next ones");
+    assert_eq!(sent(begin_us + 200_000 + STATUS_US, 1, 17), 1, "they may be lost");
 }

@@ -270,6 +270,11 @@ impl Outbox {
         }
     }
 
+    /// Bytes that wait.
+    pub(super) fn bytes(&self) -> usize {
+        locked(&self.state).bytes
+    }
+
     /// Nothing more is written: there is no link.
     pub(super) fn close(&self) {
         let mut state = locked(&self.state);

@@ -22,7 +22,7 @@ use crate::limits::{
 use crate::spawn;
 use ensue_byzantine::block::Request;
 use ensue_byzantine::keys::Member;
-use ensue_byzantine::limits::CATCH_UP_BLOCKS;
+use ensue_byzantine::limits::{CATCH_UP_BLOCKS, CATCH_UP_BYTES_MAX};
 use ensue_byzantine::message::Message;
 use ensue_byzantine::replica::{Answer, Output, Replica as Machine};
 use std::io;
@@ -413,10 +413,15 @@ impl Engine {
                 self.shared.peers[to.0 as usize].push(bytes);
             }
             Output::Fetch { to, height } => {
+                let outbox = &self.shared.peers[to.0 as usize];
+                let mut bytes = outbox.bytes();
                 for height in height..height + CATCH_UP_BLOCKS {
+                    if bytes > CATCH_UP_BYTES_MAX {
+                        break;
+                    }
                     let Some(block) = self.kept.block(height)? else { break };
-                    let message = Message::of_decided(&block).map_err(io::Error::other)?;
-                    self.shared.peers[to.0 as usize].push(message.encode().into());
+                    bytes += block.len();
+                    outbox.push(Message::bytes_of_decided(&block).into());
                 }
             }
             Output::Answer(answer) => self.shared.answer(&answer),

@@ -321,7 +321,7 @@ impl World {
                     let blocks = self.places[place].blocks.iter().skip(height as usize - 1);
                     let blocks: Vec<Vec<u8>> = blocks.take(CATCH_UP_BLOCKS as usize).cloned().collect();
                     for block in blocks {
-                        let bytes = Message::of_decided(&block).unwrap().encode().into();
+                        let bytes = Message::bytes_of_decided(&block).into();
                         self.send(Event::Message { from: at, to, bytes });
                     }
                 }
