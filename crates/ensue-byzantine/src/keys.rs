@@ -3,6 +3,7 @@
 
 use crate::limits::{CLIENTS_MAX, REPLICAS_MAX};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -78,6 +79,9 @@ pub enum GroupError {
     /// The number of clients.
     #[error("a group has 1 to {CLIENTS_MAX} clients, not {0}")]
     Clients(usize),
+    /// A key.
+    #[error("two members have the same key")]
+    Twice,
 }
 
 /// The replicas that agree, and the clients whose requests they accept.
@@ -96,6 +100,11 @@ impl Group {
         }
         if clients.is_empty() || clients.len() > CLIENTS_MAX {
             return Err(GroupError::Clients(clients.len()));
+        }
+        // Whoever has it would vote twice.
+        let is_twice = |keys: &[PublicKey]| keys.iter().collect::<BTreeSet<_>>().len() < keys.len();
+        if is_twice(&replicas) || is_twice(&clients) {
+            return Err(GroupError::Twice);
         }
         let mut hasher = blake3::Hasher::new_derive_key("ensue-byzantine 1 group");
         hasher.update(&(replicas.len() as u64).to_le_bytes());
@@ -158,6 +167,8 @@ mod tests {
         assert_eq!([4, 7, 10].map(quorum), [Ok((1, 3)), Ok((2, 5)), Ok((3, 7))]);
         assert_eq!([1, 5].map(quorum), [Err(GroupError::Replicas(1)), Err(GroupError::Replicas(5))]);
         assert_eq!(Group::new(keys(4), Vec::new()), Err(GroupError::Clients(0)));
+        let twice = [keys(3), keys(1)].concat();
+        assert_eq!(Group::new(twice, keys(1)), Err(GroupError::Twice), "one holder with two votes");
         assert_ne!(Group::new(keys(4), keys(1)).unwrap().id(), Group::new(keys(4), keys(2)).unwrap().id());
     }
 }

@@ -10,6 +10,8 @@ pub const SESSIONS_MAX: u32 = 4_096;
 pub const REQUEST_BYTES_MAX: usize = 1 << 20;
 /// Bytes of an answer: as many as a sketcher accepts.
 pub const ANSWER_BYTES_MAX: usize = 16 << 20;
+/// Bytes of an answer with the byte in front of it that says what came of its request.
+pub const ANSWER_KEPT_BYTES_MAX: usize = ANSWER_BYTES_MAX + 1;
 /// Bytes of the answers that a replica keeps for sessions that ask again; of more, the oldest are forgotten.
 pub const ANSWERS_BYTES_MAX: usize = 256 << 20;
 /// Requests of one block. A hundred share the cost of an agreement, and one more adds little.
@@ -21,6 +23,8 @@ pub const POOL_BYTES_MAX: usize = 64 << 20;
 /// Requests in the order that are not executed yet. A replica with more takes no further part until it has fewer, and
 /// is given the blocks that it missed.
 pub const UNEXECUTED_MAX: usize = 4_096;
+/// Bytes of them, with the same effect: a block more than that are in memory.
+pub const UNEXECUTED_BYTES_MAX: usize = 64 << 20;
 /// Rounds ahead of its own from which a replica keeps votes: the timeouts of so many rounds take an hour. Proposals
 /// are kept of the next one.
 pub const ROUNDS_AHEAD_MAX: u32 = 128;

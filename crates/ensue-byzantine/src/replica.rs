@@ -24,7 +24,6 @@ use crate::context::Height;
 use crate::keys::{Group, Member, Signer};
 use crate::limits::{
     ASK_US, CATCH_UP_BLOCKS, HEIGHTS_A_PROPOSER, HELD_MESSAGES_MAX, HELD_PROPOSALS_MAX, STATUS_US,
-    UNEXECUTED_MAX,
 };
 use crate::message::{Decided, Message, Said};
 use answers::Answers;
@@ -258,7 +257,7 @@ impl Replica {
     }
 
     fn is_crammed(&self) -> bool {
-        self.answers.unexecuted() > UNEXECUTED_MAX
+        self.answers.is_crammed()
     }
 
     fn on_status(&mut self, now_us: u64, from: Member, height: Height) {

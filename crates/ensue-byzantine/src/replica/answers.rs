@@ -4,7 +4,7 @@
 //! that is what a block is judged by. Answers are this replica's own.
 
 use crate::block::{Request, RequestNumber, Session};
-use crate::limits::{ANSWER_BYTES_MAX, ANSWERS_BYTES_MAX};
+use crate::limits::{ANSWER_KEPT_BYTES_MAX, ANSWERS_BYTES_MAX, UNEXECUTED_BYTES_MAX, UNEXECUTED_MAX};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -26,10 +26,19 @@ pub(crate) struct Answers {
     latest: BTreeMap<Session, Latest>,
     sequence: u64,
     /// Ordered and not executed, first the next one.
-    unexecuted: VecDeque<(u64, Session, RequestNumber)>,
+    unexecuted: VecDeque<Unexecuted>,
+    unexecuted_bytes: usize,
     /// Sessions whose answers are kept, first the oldest.
     kept: VecDeque<(u64, Session)>,
     kept_bytes: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Unexecuted {
+    sequence: u64,
+    session: Session,
+    number: RequestNumber,
+    bytes: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -51,7 +60,9 @@ impl Answers {
         self.forget(request.session);
         let latest = Latest { number: request.number, sequence: self.sequence, response: None };
         self.latest.insert(request.session, latest);
-        self.unexecuted.push_back((self.sequence, request.session, request.number));
+        let (session, number, bytes) = (request.session, request.number, request.body.len());
+        self.unexecuted.push_back(Unexecuted { sequence: self.sequence, session, number, bytes });
+        self.unexecuted_bytes += bytes;
         self.sequence
     }
 
@@ -59,11 +70,17 @@ impl Answers {
         self.unexecuted.len()
     }
 
+    /// Whether more waits to be executed than may.
+    pub(crate) fn is_crammed(&self) -> bool {
+        self.unexecuted.len() > UNEXECUTED_MAX || self.unexecuted_bytes > UNEXECUTED_BYTES_MAX
+    }
+
     /// The next request in the order was executed.
     pub(crate) fn on_executed(&mut self, response: Arc<[u8]>) -> Option<Answer> {
-        let (sequence, session, number) = self.unexecuted.pop_front()?;
+        let Unexecuted { sequence, session, number, bytes } = self.unexecuted.pop_front()?;
+        self.unexecuted_bytes -= bytes;
         let is_kept =
-            |latest: &&mut Latest| latest.sequence == sequence && response.len() <= ANSWER_BYTES_MAX;
+            |latest: &&mut Latest| latest.sequence == sequence && response.len() <= ANSWER_KEPT_BYTES_MAX;
         if let Some(latest) = self.latest.get_mut(&session).filter(is_kept) {
             self.kept_bytes += response.len();
             self.kept.push_back((sequence, session));
@@ -135,10 +152,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_executed_has_a_number_and_bytes() {
+        let mut answers = Answers::default();
+        let mut long = request(0, 1);
+        long.body = vec![0; UNEXECUTED_BYTES_MAX];
+        answers.on_ordered(&long);
+        assert!(!answers.is_crammed());
+        long.number.call = 2;
+        answers.on_ordered(&long);
+        assert!(answers.is_crammed(), "few and long");
+        answers.on_executed([1].into());
+        assert!(!answers.is_crammed());
+    }
+
+    #[test]
     fn kept_answers_have_a_bound() {
         let mut answers = Answers::default();
-        let sessions = (ANSWERS_BYTES_MAX / ANSWER_BYTES_MAX) as u32 + 2;
-        let long: Arc<[u8]> = vec![0; ANSWER_BYTES_MAX].into();
+        let sessions = (ANSWERS_BYTES_MAX / ANSWER_KEPT_BYTES_MAX) as u32 + 2;
+        let long: Arc<[u8]> = vec![0; ANSWER_KEPT_BYTES_MAX].into();
         for session in 0..sessions {
             answers.on_ordered(&request(session, 1));
             answers.on_executed(Arc::clone(&long));

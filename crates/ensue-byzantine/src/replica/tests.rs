@@ -5,6 +5,7 @@ use super::*;
 use crate::block::{Block, RequestNumber, Session};
 use crate::context::{SignedProposal, SignedVote};
 use crate::keys::PublicKey;
+use crate::limits::UNEXECUTED_MAX;
 use crate::message::{proposal_bytes, vote_bytes};
 use arc_malachitebft_core_types::{NilOrVal, Round, SignedMessage, VoteType};
 

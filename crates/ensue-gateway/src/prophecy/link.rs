@@ -220,6 +220,14 @@ impl Drop for Sealing {
     }
 }
 
+impl Drop for Opening {
+    /// Who hears nothing more of a member ends the link, so that it is made anew.
+    fn drop(&mut self) {
+        // It may be closed already.
+        let _ = self.stream.get_ref().shutdown(std::net::Shutdown::Both);
+    }
+}
+
 impl Opening {
     /// How long the other end may be silent.
     pub(super) fn set_silence_max(&self, max: std::time::Duration) -> io::Result<()> {

@@ -98,6 +98,9 @@ pub enum MembersError {
     /// The numbers of members.
     #[error(transparent)]
     Group(#[from] GroupError),
+    /// The secret of another group.
+    #[error("the secret of {0} is not of this group")]
+    Foreign(Role),
     /// The file cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -126,7 +129,7 @@ pub struct Members {
 }
 
 /// What a secret says.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Secret {
     /// Whose it is.
     pub role: Role,
@@ -134,6 +137,12 @@ pub struct Secret {
     pub(super) pairs: BTreeMap<Role, [u8; 32]>,
     /// Of the sketches of a sketcher.
     pub(super) sketches: [u8; 32],
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret(of {})", self.role)
+    }
 }
 
 impl Members {
@@ -166,6 +175,15 @@ impl Members {
         let group = Arc::new(Group::new(keys, sketchers.clone())?);
         let protocol = protocol.ok_or(MembersError::Missing("protocol"))?;
         Ok(Members { protocol, replicas, sketchers, group })
+    }
+
+    /// Whether the secret is of a member of this group. What another one says would be dropped by all, silently.
+    pub(super) fn check(&self, secret: &Secret) -> Result<(), MembersError> {
+        let key = match secret.role {
+            Role::Replica(member) => self.group.replica(member),
+            Role::Sketcher(member) => self.group.client(member),
+        };
+        if key == Some(&secret.signer.public()) { Ok(()) } else { Err(MembersError::Foreign(secret.role)) }
     }
 
     /// The names of the replicas.
@@ -334,6 +352,19 @@ mod tests {
         assert_ne!(one.pairs[&two.role], one.pairs[&sketcher.role]);
         assert_eq!(members.group.replica(Member(1)), Some(&two.signer.public()));
         assert_eq!(members.group.client(Member(1)), Some(&sketcher.signer.public()));
+        for secret in [&one, &two, &sketcher] {
+            members.check(secret).unwrap();
+            let shown = format!("{secret:?}");
+            assert_eq!(shown, format!("Secret(of {})", secret.role), "nothing that is secret");
+        }
+        let other = directory.join("other");
+        create(&other, Protocol::Http, &replicas, 2).unwrap();
+        for name in ["replica-1", "sketcher-2"] {
+            let foreign = Secret::read(&other.join(format!("{name}.secret"))).unwrap();
+            assert!(
+                matches!(members.check(&foreign), Err(MembersError::Foreign(role)) if role == foreign.role)
+            );
+        }
         std::fs::remove_dir_all(directory).unwrap();
     }
 

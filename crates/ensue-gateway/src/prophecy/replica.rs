@@ -109,6 +109,7 @@ struct Shared {
 /// An application that does not answer or is not new, a directory or a port that is in use.
 pub fn start(settings: &Settings) -> Result<(), StartError> {
     let Role::Replica(me) = settings.secret.role else { return Err(StartError::Role(settings.secret.role)) };
+    settings.members.check(&settings.secret)?;
     let entry = settings.members.replicas.get(me.0 as usize).ok_or(StartError::Role(settings.secret.role))?;
     let (kept, records) = Kept::open(&settings.directory)?;
     let mut application = Application::new(settings.members.protocol, settings.application, EXECUTE_MAX);

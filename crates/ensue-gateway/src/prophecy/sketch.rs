@@ -7,7 +7,7 @@
 
 use super::front::{self, Issue, Outcome};
 use super::link::{self, Outbox};
-use super::members::{Members, Role, Secret};
+use super::members::{Members, MembersError, Role, Secret};
 use super::optimized::{Ended, Optimized};
 use super::wire::{Response, TO_SKETCHER_MAX, Ticket, ToReplica, ToSketcher};
 use super::{Service, figures, micros_since};
@@ -73,6 +73,9 @@ pub enum StartError {
     /// The secret is another member's.
     #[error("this is the secret of {0}")]
     Role(Role),
+    /// Files of the group.
+    #[error(transparent)]
+    Members(#[from] MembersError),
     /// Sizes.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -93,6 +96,7 @@ enum Event {
 /// A port that is in use, or sizes that are out of bounds.
 pub fn start(settings: &Settings) -> Result<SocketAddr, StartError> {
     let Role::Sketcher(me) = settings.secret.role else { return Err(StartError::Role(settings.secret.role)) };
+    settings.members.check(&settings.secret)?;
     let listener = TcpListener::bind(settings.listen)?;
     let address = listener.local_addr()?;
     let (events, heard) = mpsc::sync_channel(EVENTS_MAX);
@@ -137,7 +141,7 @@ fn keep_link(secret: &Secret, place: u32, address: SocketAddr, outbox: &Outbox, 
         let linked = link::connect(address, secret, Role::Replica(Member(place)), TO_SKETCHER_MAX);
         if let Ok((mut sealing, opening)) = linked {
             let events = events.clone();
-            // The reader ends with the socket, which the writer closes.
+            // Each of the two closes the socket when it ends, and so ends the other one.
             if spawn("sketcher-hear", move || hear(opening, Replica(place), &events)).is_ok() {
                 let _ = sealing.carry(outbox);
             }

@@ -109,3 +109,23 @@ fn a_member_has_a_number_of_links_and_no_more() {
     held.pop();
     assert!(links.count(replica(1)).is_ok());
 }
+
+#[test]
+fn who_hears_nothing_more_ends_the_link() {
+    let secrets = secrets();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let theirs = secrets[0].clone();
+    let accepted = thread::spawn(move || {
+        let (_, _sealing, mut opening) = accept(listener.accept().unwrap().0, &theirs, |_| 100).unwrap();
+        opening.set_silence_max(std::time::Duration::from_secs(30)).unwrap();
+        opening.read().unwrap_err().kind()
+    });
+    let (_sealing, opening) = connect(address, &secrets[2], replica(0), 100).unwrap();
+    drop(opening);
+    assert_eq!(
+        accepted.join().unwrap(),
+        io::ErrorKind::UnexpectedEof,
+        "also while its other end could write"
+    );
+}
