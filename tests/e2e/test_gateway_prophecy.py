@@ -172,12 +172,32 @@ def test_connections_are_kept_open():
         (b"hello\r\n\r\n", b"400"),
         (b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", b"400"),
         (b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n", b"501"),
+        (b"POST / HTTP/1.1\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n", b"501"),
+        (b"\r\nHEAD /index.html HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
         (b"POST / HTTP/1.1\r\nContent-Length: 2000000\r\n\r\n" + b"a" * 1_100_000, b"413"),
     ],
 )
 def test_what_is_no_request_is_refused(plain_web, request_bytes, status):
     answer = exchange(plain_web.port, request_bytes, until_close=False)
     assert answer.startswith(b"HTTP/1.1 " + status), answer
+
+
+def test_a_request_that_gets_no_response_ends_nobody():
+    """Python's server closes the connection of this request. So it does again, when a replica executes all again."""
+    with stage("http") as web:
+        web.write_page("index.html", "page\n")
+        for _ in range(2):
+            answer = exchange(web.port, b"GET /%00 HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 502 ") and b"gave no response" in answer, answer
+        assert web.page("index.html") == "page\n"
+        for replica in (1, 2):
+            web.end(f"replica-{replica}")
+            web.start_replica(replica)
+        # Three have to agree, and two of them have begun again.
+        web.end("replica-4")
+        answer = exchange(web.port, b"PUT /index.html HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.0 501 "), answer
+        assert not any(web.counts("lied").values())
 
 
 @pytest.fixture(scope="module")
@@ -227,6 +247,19 @@ def test_commands_of_a_connection_are_refused_and_it_goes_on(store):
     assert replies[1].startswith(b"-ERR the replies to `TIME` differ")
     assert replies[2] == b"+PONG", "an inline command"
     assert replies[3].startswith(b"-ERR ")
+
+
+def test_commands_that_block_or_depend_on_the_time_reach_no_server(store):
+    long = "x" * (1 << 20)
+    sent = [command("SET", "fixed", "old"), command("SET", "fixed", long), command("GET", "fixed")]
+    sent += [command("BLPOP", "none", "0"), command("SHUTDOWN"), command("SET", "fixed", "5", "PX", "300")]
+    replies = exchange(store.port, b"".join(sent) + command("GET", "fixed") + b"*1\r\n$x\r\n").split(b"\r\n")
+    assert replies[0] == b"+OK" and replies[1].startswith(b"-ERR "), "each command has its reply"
+    assert replies[2:4] == [b"$3", b"old"]
+    assert replies[4].startswith(b"-ERR `BLPOP` is none of the commands")
+    assert replies[5].startswith(b"-ERR `SHUTDOWN` is none of the commands")
+    assert replies[6].startswith(b"-ERR what `SET` does depends on the time")
+    assert replies[7:9] == [b"$3", b"old"]
 
 
 def test_a_stock_client_of_redis(store):
