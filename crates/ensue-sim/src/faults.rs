@@ -172,6 +172,9 @@ pub const OF_DIRECTORIES: [&str; 3] = [EmptyDirectory::NAME, OldCopy::NAME, Fore
 /// The kinds that a world knows only where a datacenter is added, or removed.
 pub const OF_GROWTH: [&str; 3] = [LearnDatacenter::NAME, AddDatacenter::NAME, RetireDatacenter::NAME];
 
+/// The kinds that a world knows only where partitions have several replicas.
+pub const OF_REPLICAS: [&str; 1] = [MoveReplica::NAME];
+
 /// How long a fault lasts that ends by itself.
 fn duration_us(random: &mut Random, options: &Options) -> u64 {
     random.skewed(200, 1_000 * options.faults.duration_ms_max)
