@@ -2,6 +2,7 @@
 
 mod branches;
 mod coverage;
+mod discarded;
 mod panics;
 mod settle;
 pub mod trial;

@@ -24,7 +24,7 @@ mod scores;
 mod scripts;
 mod streams;
 
-use crate::oracle::history::{History, OperationIndex, Outcome};
+use crate::oracle::history::{History, Operation, OperationIndex, Outcome};
 use crate::oracle::{Violation, property};
 use crate::random::Random;
 use crate::resp::{self, Answer, Answers};
@@ -40,12 +40,12 @@ use caches::Caches;
 use client::{Client, Purpose, Relic, Request, Token};
 use command::{Command, Expect};
 use ensue_protocol::Recency;
-use ensue_types::{Args, PartitionId};
+use ensue_types::{Args, DatacenterId, PartitionId};
 use keys::Keys;
 use listeners::Listener;
 use mix::{Draft, Drawer, Owners};
 use refusal::{Refusal, waiting_commands};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Within a healthy datacenter every answer comes within this time.
 const HEALTHY_ANSWER_US: u64 = 1_500_000;
@@ -121,6 +121,24 @@ impl Workload {
             self.bury(index);
         }
         std::mem::take(&mut self.relics)
+    }
+
+    /// These datacenters are lost for good, with what only they had, and writes of these keys were discarded. Of what the
+    /// history does not tell of, all that may be among it is unknown.
+    pub(crate) fn lose_datacenters(&mut self, lost: &[DatacenterId], discarded: &BTreeSet<String>) {
+        self.history.dead = lost.iter().copied().collect();
+        for index in 0..self.clients.len() {
+            self.bury(index);
+        }
+        let there = |operation: &&Operation| self.history.dead.contains(&operation.datacenter);
+        let words = self.history.operations.iter().filter(there).flat_map(|operation| &operation.commands);
+        let mut words: BTreeSet<&[u8]> = words.flatten().map(|word| &word[..]).collect();
+        words.extend(discarded.iter().map(String::as_bytes));
+        for relic in &mut self.relics {
+            let prefix = relic.prefix.as_bytes();
+            relic.certain &= !words.range(prefix..).next().is_some_and(|word| word.starts_with(prefix));
+        }
+        self.keys.doubt_lost(&self.history, discarded);
     }
 
     /// The tokens that clients left last.

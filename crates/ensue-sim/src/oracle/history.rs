@@ -6,7 +6,7 @@
 use crate::resp::Answer;
 use ensue_protocol::{Availability, Promises};
 use ensue_types::{Args, DatacenterId, PartitionId, partition_of};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A session, by its place in the history.
 pub type SessionIndex = usize;
@@ -130,7 +130,9 @@ pub struct History {
     pub partitions: u16,
     pub power_losses: Vec<PowerLost>,
     /// Writes that were discarded with a dead datacenter.
-    pub discarded: std::collections::BTreeSet<(OperationIndex, Location)>,
+    pub discarded: BTreeSet<(OperationIndex, Location)>,
+    /// Datacenters that are lost for good: in the end what only they had need not be anywhere.
+    pub dead: BTreeSet<DatacenterId>,
 }
 
 impl History {

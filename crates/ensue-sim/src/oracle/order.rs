@@ -26,6 +26,7 @@ pub(super) fn check(
     history: &History,
     pasts: &Pasts,
     writes: &Writes,
+    at_end: &Writes,
     finals: &[Final],
 ) -> Result<(), Violation> {
     let mut graph = Graph::of_writes(history, writes);
@@ -54,7 +55,7 @@ pub(super) fn check(
     }
     for one in finals {
         for &(location, seen) in &one.values {
-            graph.add_read(writes, &removals, (location, seen), &everything(history));
+            graph.add_read(at_end, &removals, (location, seen), &everything(history));
         }
     }
     match graph.cycle() {

@@ -44,6 +44,17 @@ impl Pasts {
         &self.after[index]
     }
 
+    /// What one write of an operation says that came before: of the operation's other writes nothing, unless all take
+    /// effect together.
+    pub(super) fn of_one_write(&self, history: &History, index: OperationIndex) -> Vec<u32> {
+        let mut past = self.after[index].clone();
+        if !seen_whole(history, index) {
+            let operation = &history.operations[index];
+            past[operation.session] = operation.number - 1;
+        }
+        past
+    }
+
     /// Whether one operation lies in the past of another, or is the other.
     pub(super) fn contains(&self, history: &History, later: OperationIndex, earlier: OperationIndex) -> bool {
         covers(&self.after[later], &history.operations[earlier])

@@ -5,6 +5,8 @@ use crate::oracle::history::{History, OperationIndex, Outcome, PowerLost, Seen, 
 use ensue_protocol::Promises;
 use ensue_types::{DatacenterId, PartitionId};
 
+mod dead;
+
 #[derive(Default)]
 struct Maker {
     history: History,

@@ -19,7 +19,7 @@ pub(super) struct Write {
 pub(super) type BySession = BTreeMap<SessionIndex, Vec<Write>>;
 
 /// All writes, by location.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Writes {
     /// Values and deletes.
     pub(super) certain: BTreeMap<Location, BySession>,
@@ -44,6 +44,12 @@ impl Writes {
             }
         }
         writes
+    }
+
+    /// The same, if these are lost, too.
+    pub(super) fn without(&self, history: &History, mut lost: Lost) -> Writes {
+        lost.extend(&self.lost);
+        Writes::collect(history, lost, self.severed.clone())
     }
 
     fn add(&mut self, history: &History, index: OperationIndex) {

@@ -1,8 +1,7 @@
 //! Quiescence: everything is healed, nobody asks any more, and all datacenters must become one.
 
 use super::Run;
-use crate::oracle::history::{Location, OperationIndex};
-use crate::oracle::values::writer_of;
+use super::discarded::Discarded;
 use crate::oracle::{self, Final, Violation, property};
 use crate::resp::args;
 use crate::resp::{Answer, Answers};
@@ -18,7 +17,6 @@ use crate::world::shape::Site;
 use bytes::Bytes;
 use ensue_protocol::Availability;
 use ensue_types::{Args, CoreId, DatacenterId};
-use std::collections::BTreeSet;
 
 /// Everything must be everywhere, and every tombstone gone, this long after all was healed: the logs are synced every
 /// thirty seconds under `appendfsync no` (more often where a seed draws that), and tombstones wait for several syncs.
@@ -166,28 +164,51 @@ impl Run {
     }
 
     /// A datacenter is lost for good, and with it what only it had. The others come to have the same of it, discard
-    /// what depends on what nobody has, and wait for nothing. What they have shown must still be right, and each of
-    /// them answers everything.
+    /// what depends on what nobody has, and wait for nothing. What they have shown must still be right, each of them
+    /// answers everything, and nothing is gone but what only the lost one had, and what is listed as discarded.
     fn settle_without_the_lost(&mut self, workload: &mut Workload) -> Result<(), Violation> {
         self.declare_the_lost(workload)?;
         let discarded = self.become_equal(workload)?;
         if !discarded.is_empty() {
             self.marks.add(Mark::Discarded);
         }
-        // An addition or a deletion does not say which operation made it.
-        if let Some(writes) = discarded_writes(workload, &discarded) {
-            workload.history.discarded = writes;
-            self.judge(workload)?;
-        }
+        let discarded = Discarded::of(&workload.history, &discarded);
+        let lost = self.lost();
+        workload.lose_datacenters(&lost, &discarded.keys);
+        workload.history.discarded = discarded.named.union(&discarded.meant).copied().collect();
         if self.world.options.promises().causality {
             self.ask_with_a_past(workload)?;
         }
+        match self.read_survivors(workload) {
+            Ok(finals) => self.finals = finals,
+            Err(violation) => {
+                self.judge(workload)?;
+                return Err(violation);
+            }
+        }
+        self.judge(workload)?;
+        oracle::judge_discarded(&workload.history, &discarded.named)
+    }
+
+    /// What survivors answer to the questions of the end, again and again where it is shown late.
+    fn read_survivors(&mut self, workload: &mut Workload) -> Result<Vec<Final>, Violation> {
         let datacenters = self.world.options.shape.datacenters;
         let questions = Questions::new(workload, datacenters, self.world.now());
-        for datacenter in self.world.survivors() {
-            self.ask_everything(workload, datacenter, &questions)?;
+        let deadline = self.world.now() + SHOWN_US_MAX;
+        loop {
+            let mut answers = Vec::new();
+            for datacenter in self.world.survivors() {
+                answers.push((datacenter, self.ask_everything(workload, datacenter, &questions)?));
+            }
+            let read = answers.iter().map(|(datacenter, answers)| questions.read(*datacenter, answers));
+            let finals: Result<Vec<Final>, Violation> = read.collect();
+            let is_whole = finals.as_ref().is_ok_and(|f| oracle::judge_end(&workload.history, f).is_ok());
+            let may_come = self.world.options.promises().shows_late && self.world.now() < deadline;
+            if is_whole || !may_come {
+                return finals;
+            }
+            self.idle(workload, LOOK_AGAIN_US)?;
         }
-        Ok(())
     }
 
     /// A survivor answers every question of a fresh session. A message of another one may be slow even now: a session
@@ -197,13 +218,13 @@ impl Run {
         workload: &mut Workload,
         datacenter: DatacenterId,
         questions: &Questions,
-    ) -> Result<(), Violation> {
+    ) -> Result<Vec<Answer>, Violation> {
         let deadline = self.world.now() + SHOWN_US_MAX;
         loop {
             let answers = self.ask(workload, datacenter, questions.texts())??;
             let mut errors = answers.iter().filter_map(Answer::error);
             let error = errors.clone().find(|error| !self.is_late(error)).or_else(|| errors.next());
-            let Some(error) = error else { return Ok(()) };
+            let Some(error) = error else { return Ok(answers) };
             if !self.is_late(error) || self.world.now() >= deadline {
                 let words = format!("{datacenter} answers error {error} since another datacenter is lost");
                 return Err(Violation::new(property::AVAILABILITY, words));
@@ -476,27 +497,6 @@ fn updates(lines: &[String]) -> Vec<String> {
     let mut updates: Vec<String> = lines.iter().map(update).collect();
     updates.sort_unstable();
     updates
-}
-
-/// Which writes the lines name; nothing if they have effects that do not say who made them.
-fn discarded_writes(
-    workload: &mut Workload,
-    lines: &[String],
-) -> Option<BTreeSet<(OperationIndex, Location)>> {
-    let mut writes = BTreeSet::new();
-    for line in lines {
-        let line: serde_json::Value = serde_json::from_str(line).expect("each write is listed as JSON");
-        for effect in line["effects"].as_array().expect("what it did is listed") {
-            let text = |name: &str| effect[name].as_str();
-            let (key, put) = (text("key")?, text("put")?);
-            let location = match text("field").or(text("member")) {
-                Some(name) => workload.history.location(&format!("{key}/{name}")),
-                None => workload.history.location(key),
-            };
-            writes.insert((writer_of(text("member").unwrap_or(put))?, location));
-        }
-    }
-    Some(writes)
 }
 
 /// A figure of `INFO`; nothing counts as 0.

@@ -95,6 +95,22 @@ impl Keys {
         }
     }
 
+    /// What was acknowledged by a datacenter that is lost for good is unknown, and so is what may have been discarded
+    /// with it.
+    pub fn doubt_lost(&mut self, history: &History, discarded: &BTreeSet<String>) {
+        let (doubted, certain) =
+            std::mem::take(&mut self.added).into_iter().partition(|(key, _, operation)| {
+                discarded.contains(key) || history.dead.contains(&history.operations[*operation].datacenter)
+            });
+        self.added = certain;
+        let doubted: Vec<(String, i64, OperationIndex)> = doubted;
+        for (key, amount, _) in doubted {
+            let total = self.totals.entry(key).or_default();
+            total.acknowledged -= amount;
+            total.unknown.push(amount);
+        }
+    }
+
     /// The fields that shared hashes have.
     pub fn fields(history: &mut History, key: &str) -> Vec<(String, Location)> {
         (0..4).map(|f| (format!("f{f}"), history.location(&format!("{key}/f{f}")))).collect()
