@@ -9,7 +9,7 @@
 
 use super::finals::{Final, everything};
 use super::local::Known;
-use super::past::{Pasts, join};
+use super::past::Pasts;
 use super::recency::floor;
 use super::writes::{Removals, Write, Writes};
 use super::{Violation, property};
@@ -41,13 +41,7 @@ pub(super) fn check(
         }
         let mut past = floor(history, pasts, operation);
         if operation.snapshot {
-            for &(_, seen) in &operation.reads {
-                if let Seen::Value(writer) = seen {
-                    if writer != index {
-                        join(&mut past, pasts.of(writer));
-                    }
-                }
-            }
+            pasts.join_read(history, writes, index, &mut past);
         }
         for &(location, seen) in &operation.reads {
             graph.add_read(writes, &removals, (location, seen), &past, operation.answered_us);

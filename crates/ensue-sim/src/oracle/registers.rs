@@ -29,13 +29,7 @@ fn check_operation(
 ) -> Result<(), Violation> {
     let before = before(history, pasts, operation);
     let mut whole = before.clone();
-    for &(_, seen) in &operation.reads {
-        if let Seen::Value(writer) = seen {
-            if writer != index {
-                join(&mut whole, pasts.of(writer));
-            }
-        }
-    }
+    pasts.join_read(history, writes, index, &mut whole);
     for &(location, seen) in &operation.reads {
         if seen == Seen::Value(index) {
             continue;

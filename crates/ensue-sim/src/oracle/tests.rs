@@ -7,6 +7,7 @@ use ensue_types::{DatacenterId, PartitionId};
 
 mod dead;
 mod removals;
+mod sums;
 
 #[derive(Default)]
 struct Maker {
