@@ -70,7 +70,7 @@ fn look(state: &mut State, clients: usize) -> Result<Result<Vec<Final>, Violatio
         }
         let info = answers[1].text().unwrap_or_default();
         let waiting = info.lines().find_map(|line| line.strip_prefix("ensue_waiting_entries:"));
-        if waiting.is_some_and(|count| count.trim() != "0") {
+        if waiting.is_none_or(|count| count.trim() != "0") {
             let words = format!("replicated entries wait in {datacenter} for ever");
             return Ok(Err(Violation::new(property::PROGRESS, words)));
         }

@@ -31,14 +31,18 @@ pub(super) const RECONNECT_US: u64 = 3_000_000;
 /// A replica that lags is complete, and is given the lead, within this time.
 const OWNERS_SETTLE_US: u64 = 8_000_000;
 /// Figures that must come down to nothing, and what it means if they do not.
-const UNFINISHED: [(&str, &str); 6] = [
+const UNFINISHED: [(&str, &str); 9] = [
     ("ensue_disk_full", "partitions refuse writes though no disk is full"),
     ("ensue_open_dependency_checks", "questions about dependencies have no answer"),
     ("ensue_waiting_entries", "replicated entries wait for their dependencies"),
     ("ensue_transactions", "transactions do not end"),
     ("ensue_waiting_rows", "changes wait for their turn in a row"),
     ("ensue_waiting_reads", "reads wait for a coordinator"),
+    ("ensue_waiting_for_times", "reads wait for times"),
+    ("ensue_waiting_pops", "pops wait for elements"),
+    ("ensue_cuts", "snapshots are still being read"),
 ];
+const TOMBSTONES: &str = "ensue_tombstones";
 /// What is everywhere is shown everywhere after so long at most, where a protocol shows it late.
 const SHOWN_US_MAX: u64 = 20_000_000;
 /// So many sessions with a past ask again in each datacenter when all is done.
@@ -269,6 +273,7 @@ impl Run {
             let mut lists = Vec::new();
             let mut named = Vec::new();
             let mut left = [0; UNFINISHED.len()];
+            let mut untold = None;
             let mut parted = 0;
             for datacenter in self.world.survivors() {
                 let questions = ["CAUSAL DIGEST", "CAUSAL DIGEST 1", "CAUSAL DISCARDED", "INFO"].map(args);
@@ -276,11 +281,9 @@ impl Run {
                 digests.push(format!("{} and {}", answers[0], answers[1]));
                 lists.push(lines(&answers[2]));
                 named.push(updates(lists.last().expect("it was just pushed")));
-                for (left, (name, _)) in left.iter_mut().zip(UNFINISHED) {
-                    *left += figure(&answers[3], name);
-                }
+                untold = untold.or(add_unfinished(&answers[3], &mut left));
                 for lost in self.lost() {
-                    parted += figure(&answers[3], &format!("ensue_parted_{lost}_partitions"));
+                    parted += figure(&answers[3], &format!("ensue_parted_{lost}_partitions")).unwrap_or(0);
                 }
             }
             let everywhere =
@@ -289,13 +292,17 @@ impl Run {
             let equal = digests.iter().all(|digest| *digest == digests[0]);
             let listed = named.iter().all(|updates| *updates == named[0]);
             let known = !self.world.options.promises().goes_by_times || parted == everywhere as u64;
-            if equal && listed && known && unfinished.is_none() {
+            if equal && listed && known && unfinished.is_none() && untold.is_none() {
                 return Ok(lists.swap_remove(0));
             }
             if self.world.now() > deadline {
                 return Err(match unfinished {
                     Some((count, (_, what))) => {
                         Violation::new(property::PROGRESS, format!("{count} {what} since one is dead"))
+                    }
+                    None if untold.is_some() => {
+                        let words = format!("INFO does not say {}", untold.unwrap_or_default());
+                        Violation::new(property::PROGRESS, words)
                     }
                     None if !known => {
                         let words = format!("{parted} of {everywhere} partitions know what was lost");
@@ -364,9 +371,11 @@ impl Run {
             }
             self.marks.add(Mark::Digest);
             digests.push(format!("{} and {}", answers[0], answers[1]));
-            tombstones += figure(&answers[2], "ensue_tombstones");
-            for (left, (name, _)) in left.iter_mut().zip(UNFINISHED) {
-                *left += figure(&answers[2], name);
+            let kept = figure(&answers[2], TOMBSTONES);
+            let untold = kept.is_none().then_some(TOMBSTONES);
+            if let Some(name) = untold.or(add_unfinished(&answers[2], &mut left)) {
+                let words = format!("INFO of {datacenter} does not say {name}");
+                return Ok(Some(Violation::new(property::PROGRESS, words)));
             }
         }
         if let Some((count, (_, what))) = left.into_iter().zip(UNFINISHED).find(|(count, _)| *count > 0) {
@@ -499,16 +508,28 @@ fn updates(lines: &[String]) -> Vec<String> {
     updates
 }
 
-/// A figure of `INFO`; nothing counts as 0.
-pub(super) fn figure(info: &Answer, name: &str) -> u64 {
-    let text = info.text().unwrap_or_default();
-    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    value.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+/// Adds what a datacenter has unfinished. The figure that it does not tell, if there is one.
+fn add_unfinished(info: &Answer, left: &mut [u64; UNFINISHED.len()]) -> Option<&'static str> {
+    let mut untold = None;
+    for (left, (name, _)) in left.iter_mut().zip(UNFINISHED) {
+        match figure(info, name) {
+            Some(number) => *left += number,
+            None => untold = Some(name),
+        }
+    }
+    untold
+}
+
+/// A figure of `INFO`, if it is there.
+pub(super) fn figure(info: &Answer, name: &str) -> Option<u64> {
+    let line = info.text()?.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line?.trim().parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::rest_us_max;
+    use super::{UNFINISHED, add_unfinished, rest_us_max};
+    use crate::resp::Answer;
     use crate::rules::Rules;
     use crate::world::options::Options;
 
@@ -524,5 +545,15 @@ mod tests {
             assert!(rest_us_max(options) > 1_000 * options.clock.wild_ms + rounds_us, "{:?}", options.clock);
         }
         assert!(!wild.is_empty());
+    }
+
+    #[test]
+    fn a_figure_that_is_not_there_is_not_zero() {
+        let lines = UNFINISHED.map(|(name, _)| format!("{name}:2\r\n"));
+        let (mut left, info) = ([1; UNFINISHED.len()], |text: String| Answer::Bulk(text.into_bytes()));
+        assert_eq!(add_unfinished(&info(lines.concat()), &mut left), None);
+        assert_eq!(left, [3; UNFINISHED.len()]);
+        assert_eq!(add_unfinished(&info(lines[..8].concat()), &mut left), Some("ensue_cuts"));
+        assert_eq!(add_unfinished(&Answer::Error("ERR".to_owned()), &mut left), Some("ensue_cuts"));
     }
 }
