@@ -3,6 +3,7 @@
 mod branches;
 mod coverage;
 mod discarded;
+mod homes;
 mod panics;
 mod settle;
 pub mod trial;
@@ -83,8 +84,14 @@ pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
         true => Asking::OfBranches(Box::new(BranchClients::new(&mut world))),
         false => Asking::Plain(Box::new(Workload::new(&mut world))),
     };
-    let mut run =
-        Run { world, plan, marks: Marks::default(), finals: Vec::new(), stale_reads: StaleReads::default() };
+    let mut run = Run {
+        world,
+        plan,
+        marks: Marks::default(),
+        finals: Vec::new(),
+        stale_reads: StaleReads::default(),
+        seal: None,
+    };
     run.order_fault(0);
     let complete = || match &mut asking {
         Asking::OfBranches(clients) => {
@@ -107,6 +114,7 @@ pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
         Asking::OfBranches(clients) => clients.into_taken(),
         Asking::Plain(workload) => (workload.history, workload.taken),
     };
+    let Seal { hash, answers_hash, events, virtual_us } = run.seal.unwrap_or_else(|| Seal::of(&run.world));
     Report {
         options,
         plan: run.plan,
@@ -116,7 +124,7 @@ pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
         answers_hash: run.world.answers.hash(),
         events: run.world.audit.events(),
         operations: history.operations.len() as u64,
-        virtual_us: run.world.now(),
+        virtual_us,
         history,
         finals: run.finals,
         stale_reads: run.stale_reads,
@@ -136,9 +144,35 @@ struct Run {
     marks: Marks,
     finals: Vec<Final>,
     stale_reads: StaleReads,
+    seal: Option<Seal>,
+}
+
+/// What a run is told apart by.
+#[derive(Clone, Copy, Debug)]
+struct Seal {
+    hash: u64,
+    answers_hash: u64,
+    events: u64,
+    virtual_us: u64,
+}
+
+impl Seal {
+    fn of(world: &World) -> Seal {
+        Seal {
+            hash: world.audit.hash(),
+            answers_hash: world.answers.hash(),
+            events: world.audit.events(),
+            virtual_us: world.now(),
+        }
+    }
 }
 
 impl Run {
+    /// Whatever is asked from now on does not count among the events of the run.
+    fn seal(&mut self) {
+        self.seal = Some(Seal::of(&self.world));
+    }
+
     /// Clients ask, under faults; at last everything is healed, and those who wait are answered.
     fn busy(&mut self, clients: &mut dyn Clients) -> Result<(), Violation> {
         while !clients.is_idle() && self.world.now() < BUSY_US_MAX {

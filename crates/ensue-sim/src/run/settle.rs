@@ -61,10 +61,7 @@ impl Run {
         }
         let restless = self.come_to_rest(workload)?;
         let finals = self.read_everything(workload);
-        if let Some((home, questions)) = workload.queue_questions(&self.world) {
-            let answers = self.ask(workload, home, questions)??;
-            workload.note_queues(&answers);
-        }
+        self.note_queues(workload)?;
         match finals {
             // What the history says explains more than "it does not come to rest".
             Ok(finals) => {
@@ -77,7 +74,9 @@ impl Run {
             }
         }
         restless.map_or(Ok(()), Err)?;
-        self.ask_with_a_past(workload)
+        self.ask_with_a_past(workload)?;
+        self.seal();
+        self.settle_homes(workload)
     }
 
     /// Replicated partitions go back to the nodes that are meant to own them, for which sessions there are errors.
