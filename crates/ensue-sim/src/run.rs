@@ -5,6 +5,7 @@ mod coverage;
 mod discarded;
 mod homes;
 mod panics;
+mod past_reads;
 mod settle;
 pub mod trial;
 
@@ -24,6 +25,7 @@ use crate::world::options::Options;
 use crate::world::{Happening, World};
 use ensue_node::Trace;
 use ensue_types::DatacenterId;
+use past_reads::PastReads;
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 
@@ -90,6 +92,7 @@ pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
         marks: Marks::default(),
         finals: Vec::new(),
         stale_reads: StaleReads::default(),
+        past_reads: PastReads::default(),
         seal: None,
     };
     run.order_fault(0);
@@ -120,9 +123,9 @@ pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
         plan: run.plan,
         violation: verdict.err(),
         marks: run.marks,
-        hash: run.world.audit.hash(),
-        answers_hash: run.world.answers.hash(),
-        events: run.world.audit.events(),
+        hash,
+        answers_hash,
+        events,
         operations: history.operations.len() as u64,
         virtual_us,
         history,
@@ -144,6 +147,7 @@ struct Run {
     marks: Marks,
     finals: Vec<Final>,
     stale_reads: StaleReads,
+    past_reads: PastReads,
     seal: Option<Seal>,
 }
 

@@ -2,6 +2,7 @@
 
 use super::Run;
 use super::discarded::Discarded;
+use super::past_reads;
 use crate::oracle::{self, Final, Violation, property};
 use crate::resp::args;
 use crate::resp::{Answer, Answers};
@@ -75,6 +76,7 @@ impl Run {
         }
         restless.map_or(Ok(()), Err)?;
         self.ask_with_a_past(workload)?;
+        self.past_reads.judge(&self.finals)?;
         self.seal();
         self.settle_homes(workload)
     }
@@ -135,9 +137,10 @@ impl Run {
             for datacenter in self.world.survivors() {
                 let mut commands = vec![merge.clone()];
                 for _ in 0..ASKED_AGAIN {
-                    commands.extend([args("GET r0"), args("MGET r0 r1 d0 d1")]);
+                    commands.extend(past_reads::QUESTIONS.map(args));
                 }
                 let mut answers = self.ask(workload, datacenter, commands)??;
+                self.past_reads.note(datacenter, &answers[1..]);
                 // Clocks may differ, and messages be late, by more than a read may wait: then it is answered when the
                 // time that was asked for has come, or to the session as it has fallen back.
                 let waits = |answer: &Answer| answer.error().is_some_and(|text| self.is_excused(text));
@@ -190,6 +193,9 @@ impl Run {
             }
         }
         self.judge(workload)?;
+        if !self.world.options.promises().shows_late {
+            self.past_reads.judge(&self.finals)?;
+        }
         oracle::judge_discarded(&workload.history, &discarded.named)
     }
 
@@ -376,6 +382,7 @@ impl Run {
                 let words = format!("INFO of {datacenter} does not say {name}");
                 return Ok(Some(Violation::new(property::PROGRESS, words)));
             }
+            tombstones += kept.unwrap_or(0);
         }
         if let Some((count, (_, what))) = left.into_iter().zip(UNFINISHED).find(|(count, _)| *count > 0) {
             let words = format!("{count} {what} for ever");
