@@ -174,6 +174,21 @@ impl Run {
     /// answers everything, and nothing is gone but what only the lost one had, and what is listed as discarded.
     fn settle_without_the_lost(&mut self, workload: &mut Workload) -> Result<(), Violation> {
         self.declare_the_lost(workload)?;
+        self.become_equal(workload)?;
+        if self.world.options.promises().causality {
+            self.ask_with_a_past(workload)?;
+        }
+        let datacenters = self.world.options.shape.datacenters;
+        let questions = Questions::new(workload, datacenters, self.world.now());
+        for datacenter in self.world.survivors() {
+            self.ask_everything(workload, datacenter, &questions)?;
+        }
+        self.seal();
+        self.judge_survivors(workload)
+    }
+
+    /// The survivors are asked once more: what they list as discarded, now that all of them know it, and everything.
+    fn judge_survivors(&mut self, workload: &mut Workload) -> Result<(), Violation> {
         let discarded = self.become_equal(workload)?;
         if !discarded.is_empty() {
             self.marks.add(Mark::Discarded);
@@ -182,9 +197,6 @@ impl Run {
         let lost = self.lost();
         workload.lose_datacenters(&lost, &discarded.keys);
         workload.history.discarded = discarded.named.union(&discarded.meant).copied().collect();
-        if self.world.options.promises().causality {
-            self.ask_with_a_past(workload)?;
-        }
         match self.read_survivors(workload) {
             Ok(finals) => self.finals = finals,
             Err(violation) => {

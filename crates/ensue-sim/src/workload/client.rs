@@ -91,7 +91,7 @@ pub struct Client {
 }
 
 /// Private keys that are no longer used, and their certain content.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Relic {
     pub prefix: String,
     pub model: Model,

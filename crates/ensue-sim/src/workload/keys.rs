@@ -85,29 +85,28 @@ impl Keys {
 
     /// What was acknowledged and may be lost is unknown.
     pub fn doubt(&mut self, history: &History) {
-        for (key, amount, operation) in &self.added {
-            let partition = partition_of(key.as_bytes(), history.partitions);
-            if may_be_lost(history, *operation, partition) {
-                let total = self.totals.entry(key.clone()).or_default();
-                total.acknowledged -= amount;
-                total.unknown.push(*amount);
-            }
-        }
+        self.doubt_those(|key, operation| {
+            may_be_lost(history, operation, partition_of(key.as_bytes(), history.partitions))
+        });
     }
 
     /// What was acknowledged by a datacenter that is lost for good is unknown, and so is what may have been discarded
     /// with it.
     pub fn doubt_lost(&mut self, history: &History, discarded: &BTreeSet<String>) {
-        let (doubted, certain) =
-            std::mem::take(&mut self.added).into_iter().partition(|(key, _, operation)| {
-                discarded.contains(key) || history.dead.contains(&history.operations[*operation].datacenter)
-            });
-        self.added = certain;
-        let doubted: Vec<(String, i64, OperationIndex)> = doubted;
-        for (key, amount, _) in doubted {
-            let total = self.totals.entry(key).or_default();
-            total.acknowledged -= amount;
-            total.unknown.push(amount);
+        self.doubt_those(|key, operation| {
+            discarded.contains(key) || history.dead.contains(&history.operations[operation].datacenter)
+        });
+    }
+
+    fn doubt_those(&mut self, is_doubtful: impl Fn(&str, OperationIndex) -> bool) {
+        for (key, amount, operation) in std::mem::take(&mut self.added) {
+            if is_doubtful(&key, operation) {
+                let total = self.totals.entry(key).or_default();
+                total.acknowledged -= amount;
+                total.unknown.push(amount);
+            } else {
+                self.added.push((key, amount, operation));
+            }
         }
     }
 
