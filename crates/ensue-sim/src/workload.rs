@@ -23,6 +23,7 @@ mod refusal;
 mod scores;
 mod scripts;
 mod streams;
+mod tokens;
 
 use crate::oracle::history::{History, Operation, OperationIndex, Outcome};
 use crate::oracle::{Violation, property};
@@ -205,6 +206,7 @@ impl Workload {
         let options = &world.options;
         // A wild clock may have come to any time that others believe.
         let far = options.clock.wild_ms > 0 || now_ms & 1 == 0;
+        let why = if far { "CLOCKAHEAD " } else { "NEVERISSUED " };
         let text = if far {
             forgery::at(&token.text, now_ms + forgery::far_ms(options))
         } else {
@@ -216,7 +218,8 @@ impl Workload {
         let Some(text) = text else { return };
         let mut args = resp::args("CAUSAL MERGE");
         args.push(Bytes::from(text));
-        let draft = Draft { commands: vec![Command { args, expect: Expect::Refused }], ..Draft::default() };
+        let draft =
+            Draft { commands: vec![Command { args, expect: Expect::Refused(why) }], ..Draft::default() };
         let commands = self.enqueue(world, index, draft, Purpose::Merge { own: false });
         self.send(world, index, commands);
     }
@@ -408,9 +411,11 @@ impl Workload {
     ) -> Result<(), Violation> {
         let operation = &self.history.operations[request.operation];
         let healthy = world.healthy_since(operation.datacenter);
-        if healthy.is_none_or(|since| since > request.invoked_us)
-            || matches!(request.purpose, Purpose::Merge { .. })
-        {
+        if healthy.is_none_or(|since| since > request.invoked_us) {
+            return Ok(());
+        }
+        let is_token = matches!(request.purpose, Purpose::Merge { .. });
+        if is_token && self.excuses_token(world, request, error.error().unwrap_or_default()) {
             return Ok(());
         }
         // A full disk excuses a refused write, and nothing else.

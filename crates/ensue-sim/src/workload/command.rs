@@ -64,8 +64,8 @@ pub enum Expect {
         sure_until_us: u64,
         gone_after_us: u64,
     },
-    /// An error, whichever.
-    Refused,
+    /// An error that begins so.
+    Refused(&'static str),
 }
 
 /// A command and the meaning of its answer.
@@ -153,7 +153,7 @@ impl Command {
                     [*sure_until_us, *gone_after_us],
                 )?;
             }
-            Expect::Refused => {
+            Expect::Refused(_) => {
                 let words = format!(
                     "a token was taken that is from too far ahead, or names what was never issued: {answer}"
                 );
