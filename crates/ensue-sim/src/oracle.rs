@@ -72,6 +72,7 @@ pub mod property {
     pub const STALE_READ: &str = "P22 a read hides a newer version that had been received";
     pub const ORDER: &str = "P7/P13 no single order of the writes explains the reads";
     pub const WATCHED: &str = "P23 a transaction is executed though a watched key has changed";
+    pub const ABORTED: &str = "P23 a transaction is not executed though no watched key has changed";
     pub const FOLD: &str = "P21 conflicting values are not folded";
     pub const SEQUENCE: &str = "two elements of a list change places";
     pub const COUNTER: &str = "P11 a counter is wrong";

@@ -314,6 +314,9 @@ impl Workload {
             Ok(results) => {
                 self.clients[index].fell_back_us = None;
                 self.learn(world, index, &request, &results)?;
+                if request.watched {
+                    self.note_watched(world, marks, &request, &results);
+                }
                 let goes_on = self.follow(world, marks, index, request, &results);
                 if goes_on && self.clients[index].waiting.is_empty() {
                     self.think(world, index);
@@ -364,6 +367,20 @@ impl Workload {
             self.clients[index].expiring = Some(expiring);
         }
         Ok(())
+    }
+
+    /// Whether a transaction was executed that watches a key. That one of a healthy datacenter was not must have a cause:
+    /// one that was restarted may not know any more what was watched.
+    fn note_watched(&mut self, world: &mut World, marks: &mut Marks, request: &Request, results: &[Answer]) {
+        let datacenter = self.history.operations[request.operation].datacenter;
+        let is_healthy = world.healthy_since(datacenter).is_some_and(|since| since <= request.invoked_us);
+        match results.last() {
+            Some(Answer::Nil) if is_healthy && !world.options.shape.is_replicated() => {
+                self.history.aborted.push(request.operation);
+            }
+            Some(Answer::Nil) => {}
+            _ => marks.add(Mark::WatchedExecuted),
+        }
     }
 
     /// What a token or a merge leads to. False if the client leaves its connection.

@@ -122,6 +122,8 @@ pub struct History {
     pub said: BTreeMap<OperationIndex, Vec<(u64, Answer)>>,
     /// What handlers of conflicts made: each read with its operation.
     pub folded: Vec<(OperationIndex, Folded)>,
+    /// Transactions that found a watched key changed while nothing was wrong with their datacenter.
+    pub aborted: Vec<OperationIndex>,
     /// Every list that was read.
     pub sequences: Vec<Sequence>,
     /// No message from one datacenter to another takes less.
@@ -155,6 +157,11 @@ impl History {
         self.locations.push(name.to_owned());
         self.names.insert(name.to_owned(), location);
         location
+    }
+
+    /// The location of this name, if there is one.
+    pub fn place(&self, name: &str) -> Option<Location> {
+        self.names.get(name).copied()
     }
 
     /// Whether this key, or a column of it, is a location.

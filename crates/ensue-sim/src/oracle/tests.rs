@@ -8,6 +8,7 @@ use ensue_types::{DatacenterId, PartitionId};
 mod dead;
 mod removals;
 mod sums;
+mod watched;
 
 #[derive(Default)]
 struct Maker {

@@ -1,9 +1,10 @@
-//! Of several clients of a datacenter that read a value and replace it if it has not changed meanwhile, one succeeds.
+//! Of several clients of a datacenter that read a value and replace it if it has not changed meanwhile, one succeeds; and
+//! who does not was hindered by another one.
 //!
 //! Only for keys of one datacenter (`w0-1`): nothing that another one writes can come between.
 
 use super::{Violation, may_be_lost, property};
-use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen, Written};
+use crate::oracle::history::{History, Location, Operation, OperationIndex, Outcome, Seen, Written};
 use std::collections::BTreeMap;
 
 /// Whether the history has such keys under this name.
@@ -35,6 +36,29 @@ pub(super) fn check(history: &History) -> Result<(), Violation> {
             history.describe(index)
         );
         return Err(Violation::new(property::WATCHED, words));
+    }
+    needless(history)
+}
+
+/// One that was not executed needs a write of its key, by another one of the datacenter, between its beginning and its
+/// end.
+fn needless(history: &History) -> Result<(), Violation> {
+    for &index in &history.aborted {
+        let operation = &history.operations[index];
+        let key = operation.commands.first().and_then(|watch| watch.get(1));
+        let name = key.map(|key| String::from_utf8_lossy(key).into_owned()).unwrap_or_default();
+        let Some(location) = history.place(&name) else { continue };
+        let may_have_changed = |(other, written): (OperationIndex, &Operation)| {
+            other != index
+                && written.outcome != Outcome::Refused
+                && written.writes.iter().any(|write| write.0 == location)
+                && written.invoked_us <= operation.answered_us
+                && written.answered_us >= operation.invoked_us
+        };
+        if !history.operations.iter().enumerate().any(may_have_changed) {
+            let words = format!("at {name}: nobody changed it meanwhile\n{}", history.describe(index));
+            return Err(Violation::new(property::ABORTED, words));
+        }
     }
     Ok(())
 }

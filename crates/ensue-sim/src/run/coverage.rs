@@ -33,7 +33,7 @@ impl Mark {
             Mark::SessionMoved | Mark::PastMerged => promises.causality,
             Mark::MessageHeard | Mark::Cached | Mark::AnsweredAtHome => !promises.branches,
             Mark::StaleRead => promises.causality && !promises.shows_received,
-            Mark::ScriptStopped => !promises.branches,
+            Mark::ScriptStopped | Mark::WatchedExecuted => !promises.branches,
             // No seed draws that a datacenter is added, or removed, or that partitions have several replicas.
             Mark::Fault(name) if OF_GROWTH.contains(name) || OF_REPLICAS.contains(name) => false,
             // No seed draws lost directories there.
@@ -79,6 +79,7 @@ impl Mark {
             Mark::Branched,
             Mark::StateCollected,
             Mark::ScriptStopped,
+            Mark::WatchedExecuted,
             Mark::GoesOnUnproved,
         ];
         for remote in [false, true] {

@@ -1,0 +1,20 @@
+//! Transactions that watch a key.
+
+use super::*;
+use bytes::Bytes;
+
+#[test]
+fn one_that_is_not_executed_was_hindered() {
+    for hindered in [false, true] {
+        let mut m = Maker::default();
+        let [a, b] = m.sessions();
+        let before = m.write(b, &["w0-1"]);
+        let aborted = m.read(a, &[("w0-1", Some(before))]);
+        m.history.operations[aborted].commands =
+            vec![["WATCH", "w0-1"].map(Bytes::from).into_iter().collect()];
+        m.history.operations[aborted].answered_us = if hindered { 1_000 } else { m.time + 9 };
+        m.history.aborted.push(aborted);
+        m.write(b, &["w0-1"]);
+        assert_eq!(m.judge(), (!hindered).then_some(property::ABORTED));
+    }
+}
