@@ -167,6 +167,7 @@ fn step(step: &Step) -> String {
         Step::Write { place, value } => {
             format!(r#"{{"write":{},"value":{}}}"#, quoted(place), value_text(value))
         }
+        Step::Row { row } => format!(r#"{{"row":{}}}"#, quoted(row)),
         Step::Rename { from, to } => format!(r#"{{"rename":{},"to":{}}}"#, quoted(from), quoted(to)),
         Step::Flush { keyspace: Some(keyspace) } => format!(r#"{{"flush":{keyspace}}}"#),
         Step::Flush { keyspace: None } => r#"{"flush":"all"}"#.to_owned(),
