@@ -36,6 +36,7 @@ pub(super) struct Line<'a> {
     pub(super) status: Option<&'a str>,
     pub(super) token: Option<String>,
     pub(super) merges: Option<String>,
+    pub(super) is_final: bool,
     pub(super) steps: &'a [Step],
 }
 
@@ -121,6 +122,9 @@ impl Journal {
         }
         if let Some(name) = &line.merges {
             text.push_str(&format!(r#","merges":[{}]"#, quoted(name)));
+        }
+        if line.is_final {
+            text.push_str(r#","final":true"#);
         }
         let steps: Vec<String> = line.steps.iter().map(step).collect();
         text.push_str(&format!(r#","operations":[{}]}}"#, steps.join(",")));

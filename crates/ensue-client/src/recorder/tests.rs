@@ -381,3 +381,21 @@ fn the_first_failure_to_write_is_reported() {
     drop(connection);
     assert!(recorder.finish().is_err());
 }
+
+#[test]
+fn what_a_connection_of_the_final_name_reads_is_final() {
+    let mut bench = Bench::new();
+    bench
+        .ask("GET x", Reply::Nil)
+        .ask("CLIENT SETNAME ensue-final", Reply::OK)
+        .ask("GET x", Reply::Nil)
+        .ask("CLIENT SETNAME other", Reply::OK)
+        .ask("GET x", Reply::Nil);
+    let lines = bench.finish();
+    let is_final: Vec<bool> = lines
+        .iter()
+        .filter(|line| line.contains(r#""read":"x""#))
+        .map(|line| line.contains(r#""final":true"#))
+        .collect();
+    assert_eq!(is_final, [false, true, false], "{lines:?}");
+}
