@@ -1,6 +1,7 @@
 //! One run: a seed's world under its workload and faults, then quiescence, then the judgement.
 
 mod branches;
+mod counts;
 mod coverage;
 mod discarded;
 mod homes;

@@ -78,6 +78,7 @@ impl Run {
         self.ask_with_a_past(workload)?;
         self.past_reads.judge(&self.finals)?;
         self.seal();
+        self.count_keys(workload)?;
         self.settle_homes(workload)
     }
 
@@ -208,7 +209,8 @@ impl Run {
         if !self.world.options.promises().shows_late {
             self.past_reads.judge(&self.finals)?;
         }
-        oracle::judge_discarded(&workload.history, &discarded.named)
+        oracle::judge_discarded(&workload.history, &discarded.named)?;
+        self.count_keys(workload)
     }
 
     /// What survivors answer to the questions of the end, again and again where it is shown late.
