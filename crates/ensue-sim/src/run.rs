@@ -276,7 +276,8 @@ impl Run {
         self.order_fault(number + 1);
     }
 
-    fn judge(&mut self, workload: &Workload) -> Result<(), Violation> {
+    fn judge(&mut self, workload: &mut Workload) -> Result<(), Violation> {
+        workload.history.kept = self.world.staleness.kept(&workload.history);
         let options = &self.world.options;
         match options.seed % BOTH_EVERY == 0 || options.rules.broken().is_some() {
             true => agreement::judge(&workload.history, &self.finals)?,

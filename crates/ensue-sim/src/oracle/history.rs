@@ -131,6 +131,8 @@ pub struct History {
     /// Partitions of the cluster, and its power failures.
     pub partitions: u16,
     pub power_losses: Vec<PowerLost>,
+    /// Writes that others certainly have, whatever became of their own datacenter.
+    pub kept: BTreeSet<(OperationIndex, Location)>,
     /// Writes that were discarded with a dead datacenter.
     pub discarded: BTreeSet<(OperationIndex, Location)>,
     /// Datacenters that are lost for good: in the end what only they had need not be anywhere.

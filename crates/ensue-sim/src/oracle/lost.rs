@@ -3,10 +3,11 @@
 //! An acknowledged write of one partition may be lost if the power of that partition failed in its datacenter, and the
 //! write was answered after the beginning of the last sync that had ended by then. It counts as lost if nothing shows
 //! that it survived. What shows it: a read in its datacenter after the failure, a final read, a read in another
-//! datacenter (which had received it, and gives it back) unless the power failed there too before it was synced, or a
-//! value that survived and was built on it. A lost write is no floor for any read; one that survived is a floor for
-//! all, so it cannot be gone for a while and come back. A transaction over several partitions is never lost once it was
-//! answered, but with the directories of its whole datacenter: then all of it is.
+//! datacenter (which had received it, and gives it back) unless the power failed there too before it was synced, its
+//! acknowledgement that it had received it, likewise, or a value that survived and was built on it. A lost write is no
+//! floor for any read; one that survived is a floor for all, so it cannot be gone for a while and come back. A
+//! transaction over several partitions is never lost once it was answered, but with the directories of its whole
+//! datacenter: then all of it is.
 //!
 //! A lost write also takes with it what was known only by it: a session's next write carried the lost one as its
 //! dependency, in the place of all that came before it. So a session is a new one after each lost write. Who saw a lost
@@ -33,7 +34,7 @@ pub(super) fn lost(history: &History, finals: &[Final]) -> Lost {
     if lost.is_empty() {
         return history.discarded.clone();
     }
-    let mut survived: Vec<(OperationIndex, Location)> = Vec::new();
+    let mut survived: Vec<(OperationIndex, Location)> = history.kept.iter().copied().collect();
     for reader in &history.operations {
         for &(location, seen) in &reader.reads {
             let proven = |index: &OperationIndex| {
@@ -62,8 +63,8 @@ pub(super) fn lost(history: &History, finals: &[Final]) -> Lost {
 }
 
 /// What datacenters that are lost for good wrote, and nothing shows that a survivor has. It is shown by a read at a
-/// survivor, by a final read, or by the causal past of what is finally read. Unlike what the power took it was there for
-/// whoever saw it: only in the end it need not be there.
+/// survivor, by a final read, or by the causal past of what is finally read. Unlike what the power took it was there
+/// for whoever saw it: only in the end it need not be there.
 pub(super) fn left_with_the_dead(history: &History, pasts: &Pasts, finals: &[Final]) -> Lost {
     let mut left = Lost::new();
     for (index, operation) in history.operations.iter().enumerate() {

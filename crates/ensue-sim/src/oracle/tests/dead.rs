@@ -1,4 +1,4 @@
-//! Ends in which a datacenter is lost for good.
+//! Ends in which a datacenter is lost for good, or what it had.
 
 use super::*;
 use crate::oracle::judge_discarded;
@@ -86,4 +86,19 @@ fn a_survivor_discards_only_what_may_need_something_that_is_lost() {
     assert_eq!(judge(&m, alone, x), Some(property::UNFOUNDED));
     m.history.promises.goes_by_times = true;
     assert_eq!(judge(&m, alone, x), None, "vectors discard more than names");
+}
+
+#[test]
+fn a_power_failure_takes_nothing_that_another_datacenter_has() {
+    let mut m = Maker::default();
+    let [a] = m.sessions();
+    let written = m.write(a, &["x"]);
+    let x = m.history.location("x");
+    let (datacenter, partition) = (DatacenterId(0), m.history.partition_of(x));
+    m.history.power_losses =
+        vec![PowerLost { datacenter, partition, since_us: 0, at_us: 100, is_whole: true }];
+    let end = [m.end(0, &[("x", Seen::Nothing)])];
+    assert_eq!(m.judge_with(&end), None);
+    m.history.kept.insert((written, x));
+    assert_eq!(m.judge_with(&end), Some(property::LOST));
 }
