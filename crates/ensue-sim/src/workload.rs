@@ -238,6 +238,7 @@ impl Workload {
             commands.insert(0, resp::args(&format!("WATCH {key}")));
         }
         let datacenter = world.options.shape.datacenter(client.site);
+        client.places.insert(datacenter, world.now());
         let operation =
             self.history.invoke(client.session, datacenter, world.now(), commands.clone(), draft.writes);
         let promises = self.history.promises;
@@ -356,6 +357,7 @@ impl Workload {
         let operation = &mut self.history.operations[request.operation];
         operation.outcome = Outcome::Done;
         operation.answered_us = now;
+        self.clients[index].places.insert(operation.datacenter, now);
         let is_done = results.iter().all(|result| result.error().is_none());
         if let Some((key, amount)) = request.total.as_ref().filter(|_| is_done) {
             self.keys.totals.entry(key.clone()).or_default().acknowledged += amount;
@@ -468,6 +470,7 @@ impl Workload {
         self.bury(index);
         let session = self.history.session();
         let client = &mut self.clients[index];
+        client.places.clear();
         client.session = session;
         client.incoming = Default::default();
         client.token = None;
@@ -484,7 +487,8 @@ impl Workload {
         let prefix = client.prefix.clone();
         let model = std::mem::take(&mut client.model);
         let certain = !std::mem::take(&mut client.model_uncertain);
-        self.relics.push(Relic { prefix, model, certain });
+        let places = client.places.clone();
+        self.relics.push(Relic { prefix, model, certain, places });
     }
 
     fn think(&mut self, world: &mut World, index: usize) {
@@ -655,23 +659,30 @@ impl Clients for Workload {
         if world.power_losses.len() == known {
             return;
         }
-        self.history.power_losses.extend_from_slice(&world.power_losses[known..]);
+        let losses = &world.power_losses[known..];
+        self.history.power_losses.extend_from_slice(losses);
         for index in 0..self.clients.len() {
-            self.clients[index].model_uncertain = true;
+            let client = &mut self.clients[index];
+            // Of what has no answer yet it will not be known which keys it has changed.
+            let waits = client.waiting.iter().any(|request| request.private);
+            let may_have_lost = client::may_have_lost(&client.places, losses);
+            client.model_uncertain |= waits || may_have_lost;
             self.bury(index);
             let client = &mut self.clients[index];
             client.prefix = format!("k{}-{}-", client.session, world.power_losses.len());
             client.expiring = None;
             for request in &mut client.waiting {
                 request.expiring = None;
-                for command in &mut request.commands {
+                for command in request.commands.iter_mut().filter(|_| may_have_lost) {
                     if matches!(command.expect, Expect::Exactly(_) | Expect::Expiring { .. }) {
                         command.expect = Expect::Anything;
                     }
                 }
             }
         }
-        self.relics.iter_mut().for_each(|relic| relic.certain = false);
+        for relic in &mut self.relics {
+            relic.certain &= !client::may_have_lost(&relic.places, losses);
+        }
     }
 }
 
