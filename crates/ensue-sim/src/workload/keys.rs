@@ -153,12 +153,26 @@ pub fn sum_text(key: &str, field: Option<&str>) -> String {
 impl Total {
     /// Whether a final value is the acknowledged sum and some of what is unknown.
     pub fn allows(&self, value: i64) -> bool {
-        if self.unknown.len() > 16 {
-            return true;
+        let mut sums = BTreeSet::from([self.acknowledged]);
+        for amount in &self.unknown {
+            let with_it: Vec<i64> = sums.iter().map(|sum| sum + amount).collect();
+            sums.extend(with_it);
         }
-        (0..1u32 << self.unknown.len()).any(|chosen| {
-            let some = self.unknown.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1);
-            self.acknowledged + some.map(|(_, amount)| amount).sum::<i64>() == value
-        })
+        sums.contains(&value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Total;
+
+    #[test]
+    fn a_total_is_what_is_acknowledged_and_some_of_what_is_unknown_however_much_that_is() {
+        let total = Total { acknowledged: 10, unknown: vec![40, -3, 5] };
+        assert!([10, 7, 15, 12, 50, 52].into_iter().all(|value| total.allows(value)));
+        assert!(![9, 11, 16, 53, 1_000].into_iter().any(|value| total.allows(value)));
+        let much = Total { acknowledged: 0, unknown: vec![2; 200] };
+        assert!(much.allows(0) && much.allows(400));
+        assert!(!much.allows(3) && !much.allows(402) && !much.allows(-2));
     }
 }
