@@ -297,7 +297,7 @@ impl Run {
 }
 
 /// A partition stops, or refuses writes, only if its disk gave it a reason to.
-fn unexcused(datacenter: DatacenterId, trace: &Trace) -> Violation {
+pub(crate) fn unexcused(datacenter: DatacenterId, trace: &Trace) -> Violation {
     match trace {
         Trace::PartitionStopped { partition, reason } => {
             Violation::new(property::STOPPED, format!("{datacenter} {partition}: {reason}"))
