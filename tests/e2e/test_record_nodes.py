@@ -429,7 +429,10 @@ def judge_directly(nodes, renamer, owner, mortal, flusher, *branchers):
                 assert not lost, f"node {node} lost {len(lost)} of {len(brancher.committed)} commits: {lost[:5]}"
             for database, value in flusher.kept.items():
                 client.select(database)
-                assert client.get("last") in (value, None), (node, database)
+                found = client.get("last")
+                # The last keyspace is taken again after an error, and a flush of before may still come there.
+                may_be_flushed = database == BRANCHED - 1 and found is None
+                assert found == value or may_be_flushed, (node, database)
 
 
 def seen_later(path):
