@@ -348,6 +348,7 @@ impl Workload {
                 let key = String::from_utf8_lossy(&command.args[1]).into_owned();
                 self.keys.gone.push((datacenter, key));
             }
+            self.knows_its_counter(request.operation, &command, answer)?;
             let finding = command.interpret(answer, request.invoked_us, now).map_err(|mut violation| {
                 violation.words += &format!("\n{}", self.history.describe(request.operation));
                 violation

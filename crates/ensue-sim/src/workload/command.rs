@@ -17,6 +17,8 @@ pub enum Expect {
     /// Any answer but an error of the protocol.
     Anything,
     Integer,
+    /// 1: the member that was added is one that nobody else adds.
+    Added,
     /// The value of a location, or nil.
     Value(Location),
     /// The values of several, in order.
@@ -108,6 +110,11 @@ impl Command {
             Expect::Folded(key) => finding.folded.push(folded::read(key, answer).ok_or_else(wrong)?),
             Expect::Ok if *answer == Answer::Status("OK".to_owned()) => {}
             Expect::Integer if matches!(answer, Answer::Integer(_)) => {}
+            Expect::Added if matches!(answer, Answer::Integer(1)) => {}
+            Expect::Added if matches!(answer, Answer::Integer(_)) => {
+                let words = format!("{} answered {answer}: nobody else adds this member", self.text());
+                return Err(Violation::new(property::THIN_AIR, words));
+            }
             Expect::Bounded => self.is_within_bounds(answer)?,
             Expect::Value(location) | Expect::Taken(location) => {
                 finding.reads.push((*location, value(answer).ok_or_else(wrong)?));
@@ -159,7 +166,7 @@ impl Command {
                 );
                 return Err(Violation::new(property::CLOCK, words));
             }
-            Expect::Ok | Expect::Integer | Expect::Stopped => return Err(wrong()),
+            Expect::Ok | Expect::Integer | Expect::Added | Expect::Stopped => return Err(wrong()),
         }
         Ok(finding)
     }

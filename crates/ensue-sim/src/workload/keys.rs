@@ -39,6 +39,8 @@ pub struct Keys {
     pub totals: BTreeMap<String, Total>,
     /// How many bounded counters were made, or may have been.
     pub escrows: usize,
+    /// Bounded counters that were made, each by this operation.
+    pub made: BTreeMap<String, OperationIndex>,
     /// Keys that somebody saw gone after their deadline, and where: no time comes back in which they were there.
     pub gone: Vec<(DatacenterId, String)>,
     /// Every acknowledged addition to them.
@@ -66,6 +68,7 @@ impl Keys {
             members: BTreeMap::new(),
             totals: BTreeMap::new(),
             escrows: 0,
+            made: BTreeMap::new(),
             gone: Vec::new(),
             added: Vec::new(),
             expiring: Vec::new(),
