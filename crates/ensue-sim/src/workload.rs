@@ -124,8 +124,8 @@ impl Workload {
         self.relics.clone()
     }
 
-    /// These datacenters are lost for good, with what only they had, and writes of these keys were discarded. Of what the
-    /// history does not tell of, all that may be among it is unknown.
+    /// These datacenters are lost for good, with what only they had, and writes of these keys were discarded. Of what
+    /// the history does not tell of, all that may be among it is unknown.
     pub(crate) fn lose_datacenters(&mut self, lost: &[DatacenterId], discarded: &BTreeSet<String>) {
         self.history.dead = lost.iter().copied().collect();
         for index in 0..self.clients.len() {
@@ -372,8 +372,8 @@ impl Workload {
         Ok(())
     }
 
-    /// Whether a transaction was executed that watches a key. That one of a healthy datacenter was not must have a cause:
-    /// one that was restarted may not know any more what was watched.
+    /// Whether a transaction was executed that watches a key. That one of a healthy datacenter was not must have a
+    /// cause: one that was restarted may not know any more what was watched.
     fn note_watched(&mut self, world: &mut World, marks: &mut Marks, request: &Request, results: &[Answer]) {
         let datacenter = self.history.operations[request.operation].datacenter;
         let is_healthy = world.healthy_since(datacenter).is_some_and(|since| since <= request.invoked_us);

@@ -6,7 +6,6 @@
 
 use super::SimOptions;
 use super::many::SEEDS_FOR_MARKS;
-use crate::faults::{OF_DIRECTORIES, OF_GROWTH};
 use crate::world::marks::{Mark, Marks};
 use ensue_protocol::Promises;
 
@@ -40,14 +39,15 @@ fn meant(options: &SimOptions) -> Vec<Mark> {
         meant.extend([Mark::Fault("lose-datacenter"), Mark::Discarded, Mark::Parted]);
     }
     if options.losing_directories {
-        meant.extend(OF_DIRECTORIES.map(Mark::Fault));
+        meant.extend(["empty-directory", "old-copy", "foreign-directory"].map(Mark::Fault));
         meant.extend([Mark::Copied, Mark::Rejoining]);
     }
     if options.joining {
-        meant.extend([Mark::Fault(OF_GROWTH[0]), Mark::Fault(OF_GROWTH[1]), Mark::Copied]);
+        meant.extend(["learn-datacenter", "add-datacenter"].map(Mark::Fault));
+        meant.push(Mark::Copied);
     }
     if options.retiring {
-        meant.push(Mark::Fault(OF_GROWTH[2]));
+        meant.push(Mark::Fault("retire-datacenter"));
     }
     if options.replicas {
         meant.push(Mark::LeaderChanged);

@@ -6,8 +6,8 @@ use super::writes::{Write, Writes};
 use super::{Violation, property};
 use crate::oracle::history::{History, Outcome, Seen, Written};
 
-/// A sum must include every addition in the reader's past, in that of each addition that it includes, and its own. That it includes nothing else was
-/// checked with the values that nobody wrote.
+/// A sum must include every addition in the reader's past, in that of each addition that it includes, and its own. That
+/// it includes nothing else was checked with the values that nobody wrote.
 pub(super) fn check(history: &History, pasts: &Pasts, writes: &Writes) -> Result<(), Violation> {
     for (index, operation) in history.operations.iter().enumerate() {
         if operation.outcome != Outcome::Done {

@@ -1,5 +1,5 @@
-//! Of several clients of a datacenter that read a value and replace it if it has not changed meanwhile, one succeeds; and
-//! who does not was hindered by another one.
+//! Of several clients of a datacenter that read a value and replace it if it has not changed meanwhile, one succeeds;
+//! and who does not was hindered by another one.
 //!
 //! Only for keys of one datacenter (`w0-1`): nothing that another one writes can come between.
 

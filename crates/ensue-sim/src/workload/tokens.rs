@@ -1,8 +1,8 @@
 //! Errors to who shows a token: which of them a healthy datacenter may give.
 //!
 //! A good token may name what has not arrived yet, unless it was made in the same datacenter, which shows all that it
-//! names. What was lost with a directory, a clock that is wild, or a datacenter that is lost for good may be named, too.
-//! A forged one is refused for what is wrong with it.
+//! names. What was lost with a directory, a clock that is wild, or a datacenter that is lost for good may be named,
+//! too. A forged one is refused for what is wrong with it.
 
 use super::Workload;
 use super::client::Request;
