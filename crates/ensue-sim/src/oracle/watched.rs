@@ -5,6 +5,7 @@
 
 use super::{Violation, may_be_lost, property};
 use crate::oracle::history::{History, Location, Operation, OperationIndex, Outcome, Seen, Written};
+use ensue_protocol::Availability;
 use std::collections::BTreeMap;
 
 /// Whether the history has such keys under this name.
@@ -40,20 +41,30 @@ pub(super) fn check(history: &History) -> Result<(), Violation> {
     needless(history)
 }
 
-/// One that was not executed needs a write of its key, by another one of the datacenter, between its beginning and its
-/// end.
+/// One that was not executed needs a write of its key, by another one of the datacenter, that what it read does not
+/// show, and that had not been answered before it began.
 fn needless(history: &History) -> Result<(), Violation> {
     for &index in &history.aborted {
         let operation = &history.operations[index];
         let key = operation.commands.first().and_then(|watch| watch.get(1));
         let name = key.map(|key| String::from_utf8_lossy(key).into_owned()).unwrap_or_default();
         let Some(location) = history.place(&name) else { continue };
+        let read = operation.reads.iter().find_map(|&(at, seen)| match seen {
+            Seen::Value(writer) if at == location => Some(writer),
+            _ => None,
+        });
+        // A session that fell back may not be shown what its datacenter has written since what it read.
+        let since_us = match history.promises.availability {
+            Availability::FallsBack => read.map_or(0, |writer| history.operations[writer].invoked_us),
+            _ => operation.invoked_us,
+        };
         let may_have_changed = |(other, written): (OperationIndex, &Operation)| {
             other != index
+                && Some(other) != read
                 && written.outcome != Outcome::Refused
                 && written.writes.iter().any(|write| write.0 == location)
                 && written.invoked_us <= operation.answered_us
-                && written.answered_us >= operation.invoked_us
+                && written.answered_us >= since_us
         };
         if !history.operations.iter().enumerate().any(may_have_changed) {
             let words = format!("at {name}: nobody changed it meanwhile\n{}", history.describe(index));

@@ -42,7 +42,8 @@ impl Workload {
         command: &Command,
         answer: &Answer,
     ) -> Result<(), Violation> {
-        let key = command.args.get(1).map(|key| String::from_utf8_lossy(key).into_owned()).unwrap_or_default();
+        let key =
+            command.args.get(1).map(|key| String::from_utf8_lossy(key).into_owned()).unwrap_or_default();
         if !matches!(command.expect, Expect::Bounded) || !is_bounded(&key) {
             return Ok(());
         }

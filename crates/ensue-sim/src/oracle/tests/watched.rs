@@ -18,3 +18,22 @@ fn one_that_is_not_executed_was_hindered() {
         assert_eq!(m.judge(), (!hindered).then_some(property::ABORTED));
     }
 }
+
+/// Seed 1 of `ha-pocc`.
+#[test]
+fn who_fell_back_may_be_hindered_by_what_is_hidden_from_it() {
+    for (protocol, verdict) in [("ha-pocc", None), ("pocc", Some(property::ABORTED))] {
+        let mut m = Maker::default();
+        m.history.promises = Promises::of(protocol).expect("it is one");
+        let [a, b] = m.sessions();
+        let first = m.write(b, &["w0-1"]);
+        m.write(b, &["w0-1"]);
+        let aborted = m.read(a, &[("w0-1", Some(first))]);
+        m.history.operations[aborted].commands =
+            vec![["WATCH", "w0-1"].map(Bytes::from).into_iter().collect()];
+        m.history.aborted.push(aborted);
+        assert_eq!(m.judge(), verdict, "{protocol}");
+        m.history.operations[aborted].reads[0].1 = Seen::Value(first + 1);
+        assert_eq!(m.judge(), Some(property::ABORTED), "{protocol}: nothing is hidden");
+    }
+}
