@@ -54,17 +54,16 @@ fn needless(history: &History) -> Result<(), Violation> {
             _ => None,
         });
         // A session that fell back may not be shown what its datacenter has written since what it read.
-        let since_us = match history.promises.availability {
-            Availability::FallsBack => read.map_or(0, |writer| history.operations[writer].invoked_us),
-            _ => operation.invoked_us,
-        };
+        let read_us = read.map_or(0, |writer| history.operations[writer].invoked_us);
+        let falls_back = history.promises.availability == Availability::FallsBack;
         let may_have_changed = |(other, written): (OperationIndex, &Operation)| {
+            let is_concurrent = written.answered_us >= operation.invoked_us;
+            let is_hidden = falls_back && Some(other) != read && written.answered_us >= read_us;
             other != index
-                && Some(other) != read
                 && written.outcome != Outcome::Refused
                 && written.writes.iter().any(|write| write.0 == location)
                 && written.invoked_us <= operation.answered_us
-                && written.answered_us >= since_us
+                && (is_concurrent || is_hidden)
         };
         if !history.operations.iter().enumerate().any(may_have_changed) {
             let words = format!("at {name}: nobody changed it meanwhile\n{}", history.describe(index));

@@ -37,3 +37,19 @@ fn who_fell_back_may_be_hindered_by_what_is_hidden_from_it() {
         assert_eq!(m.judge(), Some(property::ABORTED), "{protocol}: nothing is hidden");
     }
 }
+
+/// Seed 5 of `cops`: it was changed between `WATCH` and `GET`.
+#[test]
+fn what_is_read_may_itself_have_changed_what_is_watched() {
+    let mut m = Maker::default();
+    let [a, b] = m.sessions();
+    let aborted = m.read(a, &[]);
+    let changed = m.write(b, &["w0-1"]);
+    let location = m.history.location("w0-1");
+    let operation = &mut m.history.operations[aborted];
+    operation.commands = vec![["WATCH", "w0-1"].map(Bytes::from).into_iter().collect()];
+    operation.reads = vec![(location, Seen::Value(changed))];
+    operation.answered_us = 1_000;
+    m.history.aborted.push(aborted);
+    assert_eq!(m.judge(), None);
+}
