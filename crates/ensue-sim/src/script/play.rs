@@ -14,8 +14,9 @@ use crate::world::options::Options;
 use crate::world::shape::{ProcessId, Site};
 use crate::world::{Happening, World};
 use bytes::Bytes;
+use ensue_node::Trace;
 use ensue_types::{Args, CoreId, DatacenterId, PartitionId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// An answer that was waited for comes within this time.
 const ANSWER_US_MAX: u64 = 5_000_000;
@@ -39,13 +40,15 @@ struct Player {
     probes: u64,
     /// What no disk gave a partition a reason to, if that has happened.
     unexcused: Option<String>,
+    /// Whose partitions may stop all the same.
+    may_stop: BTreeSet<DatacenterId>,
 }
 
 pub(super) fn play(options: Options, lines: &[Line], print: bool) -> Result<(), String> {
     let mut world = World::new(options);
     world.trace = print.then(to_screen);
     let (speakers, kept) = (BTreeMap::new(), BTreeMap::new());
-    let mut player = Player { world, speakers, kept, probes: 0, unexcused: None };
+    let mut player = Player { world, speakers, kept, probes: 0, unexcused: None, may_stop: BTreeSet::new() };
     player.start()?;
     for line in lines {
         let stepped = player.step(&line.step).and_then(|()| player.unexcused.take().map_or(Ok(()), Err));
@@ -105,6 +108,10 @@ impl Player {
                 let forged =
                     forgery::naming(token, options.protocol, place, at_ms).ok_or("this is no token")?;
                 self.kept.insert(name.clone(), forged);
+                Ok(())
+            }
+            Step::Stops(place) => {
+                self.may_stop.insert(place.datacenter);
                 Ok(())
             }
             Step::Restamp(place) => match self.world.restamp(place.datacenter)? {
@@ -206,6 +213,9 @@ impl Player {
             Happening::Struck { .. } | Happening::Trace { is_excused: true, .. } | Happening::Alarm(_) => {}
             Happening::Trace { site, trace, .. } => {
                 let datacenter = self.world.options.shape.datacenter(site);
+                if matches!(trace, Trace::PartitionStopped { .. }) && self.may_stop.contains(&datacenter) {
+                    return;
+                }
                 self.unexcused.get_or_insert(unexcused(datacenter, &trace).to_string());
             }
             Happening::WentOn { site, partition } => {
