@@ -13,7 +13,7 @@ pub mod trial;
 pub use panics::caught;
 
 use crate::branching::clients::BranchClients;
-use crate::faults::{Effect, Plan};
+use crate::faults::{self, Effect, Plan};
 use crate::oracle::agreement;
 use crate::oracle::history::{History, OperationIndex};
 use crate::oracle::staleness::StaleReads;
@@ -239,7 +239,10 @@ impl Run {
                 let words = format!("{} {partition}", world.options.shape.datacenter(site));
                 return Err(Violation::new(property::SERVES_THE_REST, words));
             }
-            Happening::Struck { aim } => self.marks.add(Mark::Crash { step: aim.step, remote: aim.remote }),
+            Happening::Struck { aim } => {
+                self.marks.add(Mark::Crash { step: aim.step, remote: aim.remote });
+                self.marks.add(Mark::Fault(faults::AT_A_STEP));
+            }
             Happening::Alarm(alarm) => match alarm {
                 Alarm::Client(index) => clients.on_alarm(world, index),
                 Alarm::Fault(number) if faulty => self.strike(number),
@@ -267,7 +270,7 @@ impl Run {
     fn strike(&mut self, number: usize) {
         let Some(planned) = self.plan.faults.get(number) else { return };
         let effect = planned.fault.strike(&mut self.world);
-        if effect != Effect::Nothing {
+        if !matches!(effect, Effect::Nothing | Effect::Aimed) {
             self.marks.add(Mark::Fault(planned.fault.name()));
         }
         if let Effect::Lasts(time_us) = effect {

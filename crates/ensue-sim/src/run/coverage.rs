@@ -1,6 +1,6 @@
 //! Which marks must occur in many seeds, and which did not: what never happens is not tested.
 
-use crate::faults::{NAMES, OF_DIRECTORIES, OF_GROWTH, OF_REPLICAS};
+use crate::faults::{AT_A_STEP, NAMES, OF_DIRECTORIES, OF_GROWTH, OF_REPLICAS};
 use crate::world::marks::{Mark, Marks};
 use ensue_node::TransactionStep;
 use ensue_protocol::{Availability, Promises};
@@ -34,6 +34,7 @@ impl Mark {
             Mark::MessageHeard | Mark::Cached | Mark::AnsweredAtHome => !promises.branches,
             Mark::StaleRead => promises.causality && !promises.shows_received,
             Mark::ScriptStopped | Mark::WatchedExecuted => !promises.branches,
+            Mark::Fault(AT_A_STEP) => promises.writes_together(),
             // No seed draws that a datacenter is added, or removed, or that partitions have several replicas.
             Mark::Fault(name) if OF_GROWTH.contains(name) || OF_REPLICAS.contains(name) => false,
             // No seed draws lost directories there.
@@ -108,8 +109,9 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::Fault;
+    use crate::faults::{Fault, Plan};
     use crate::rules::Rules;
+    use crate::run::run_plan;
     use crate::world::options::Options;
     use std::collections::BTreeSet;
 
@@ -128,5 +130,17 @@ mod tests {
         });
         let never: Vec<&str> = faults.filter(|name| !may_strike.contains(name)).collect();
         assert_eq!(never, Vec::<&str>::new());
+    }
+    /// Without transactions of several partitions nothing is ever struck.
+    #[test]
+    fn a_crash_at_a_step_counts_when_it_strikes() {
+        for (protocol, strikes) in [("eventual", false), ("eiger", true)] {
+            let options = Options::draw_with(7, Rules::default(), protocol);
+            let line = "at 1ms crash-at begun at-origin skip 0 kill for 20ms";
+            let plan = Plan::parse(line, options.shape).expect("it is a plan");
+            let report = run_plan(options, plan, None);
+            assert_eq!(report.violation, None);
+            assert_eq!(report.marks.count(Mark::Fault(AT_A_STEP)) > 0, strikes, "{protocol}");
+        }
     }
 }
