@@ -110,11 +110,7 @@ impl Command {
             Expect::Folded(key) => finding.folded.push(folded::read(key, answer).ok_or_else(wrong)?),
             Expect::Ok if *answer == Answer::Status("OK".to_owned()) => {}
             Expect::Integer if matches!(answer, Answer::Integer(_)) => {}
-            Expect::Added if matches!(answer, Answer::Integer(1)) => {}
-            Expect::Added if matches!(answer, Answer::Integer(_)) => {
-                let words = format!("{} answered {answer}: nobody else adds this member", self.text());
-                return Err(Violation::new(property::THIN_AIR, words));
-            }
+            Expect::Added => self.is_added(answer)?,
             Expect::Bounded => self.is_within_bounds(answer)?,
             Expect::Value(location) | Expect::Taken(location) => {
                 finding.reads.push((*location, value(answer).ok_or_else(wrong)?));
@@ -166,9 +162,18 @@ impl Command {
                 );
                 return Err(Violation::new(property::CLOCK, words));
             }
-            Expect::Ok | Expect::Integer | Expect::Added | Expect::Stopped => return Err(wrong()),
+            Expect::Ok | Expect::Integer | Expect::Stopped => return Err(wrong()),
         }
         Ok(finding)
+    }
+
+    /// What nobody else adds was not there.
+    fn is_added(&self, answer: &Answer) -> Result<(), Violation> {
+        if *answer == Answer::Integer(1) {
+            return Ok(());
+        }
+        let words = format!("{} answered {answer}: nobody else adds this member", self.text());
+        Err(Violation::new(property::THIN_AIR, words))
     }
 
     /// A bounded counter is not below zero.
