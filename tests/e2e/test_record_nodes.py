@@ -357,6 +357,8 @@ def test_nodes_of_a_datacenter_are_killed(nodes, tmp_path):
     judge_directly(nodes, *judged)
     told = ensue("check", path, timeout=120)
     assert told.returncode == 0, told.stdout
+    convergence = [line for line in told.stdout.splitlines() if "convergence of final reads" in line]
+    assert convergence and convergence[0].endswith("holds"), told.stdout
     seen, unknown = seen_later(path)
     done = sum(worker.done for worker in workers + judged)
     errors = sum(worker.errors for worker in workers + judged)
@@ -394,6 +396,8 @@ def read_everything(nodes):
     """A fresh session in each datacenter, through the recorder."""
     for node in (0, 2):
         with nodes.client(node, recorded=True) as client:
+            # Of this connection's reads the checker judges whether datacenters converged.
+            client.client_setname("ensue-final")
             client.mget([f"r{index}" for index in range(10)])
             client.mget(LASTING)
             for row in ROWS:
