@@ -27,7 +27,11 @@ pub(super) fn check(history: &History) -> Result<(), Violation> {
         };
         let Some(other) = replaced.insert((location, read), index) else { continue };
         let partition = history.partition_of(location);
-        if [index, other].iter().any(|&one| may_be_lost(history, one, partition)) {
+        // What the first wrote may be gone, so that the value of before is there again.
+        let may_be_gone = |one: OperationIndex| {
+            may_be_lost(history, one, partition) || history.discarded.contains(&(one, location))
+        };
+        if [index, other].into_iter().any(may_be_gone) {
             continue;
         }
         let words = format!(

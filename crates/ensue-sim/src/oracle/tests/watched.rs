@@ -53,3 +53,18 @@ fn what_is_read_may_itself_have_changed_what_is_watched() {
     m.history.aborted.push(aborted);
     assert_eq!(m.judge(), None);
 }
+
+/// Seed 44 of `pocc`, losing: what the first of two had written was discarded with a dead datacenter.
+#[test]
+fn what_was_discarded_may_be_replaced_again() {
+    let mut m = Maker::default();
+    let [a, b] = m.sessions();
+    let before = m.write(a, &["w0-1"]);
+    let value = [("w0-1", Seen::Value(before))];
+    let first = m.operation(a, &value, &[("w0-1", Written::Value)]);
+    m.operation(b, &value, &[("w0-1", Written::Value)]);
+    assert_eq!(m.judge(), Some(property::WATCHED));
+    let location = m.history.location("w0-1");
+    m.history.discarded.insert((first, location));
+    assert_eq!(m.judge(), None);
+}
