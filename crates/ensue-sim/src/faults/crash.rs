@@ -54,7 +54,7 @@ impl Kind for Crash {
     fn strike(&self, world: &mut World) -> Effect {
         let Crash { step, remote, skip, power, lasts_us } = *self;
         world.aims.push(Aim { step, remote, skip, power, lasts_us: Some(lasts_us) });
-        Effect::Done
+        Effect::Aimed
     }
 }
 
