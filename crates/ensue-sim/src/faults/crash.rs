@@ -32,6 +32,11 @@ impl Kind for Crash {
     const NAME: &'static str = "crash-at";
     const WEIGHT: u64 = 6;
 
+    /// Elsewhere no such step is ever taken, and the fault would take the place of others.
+    fn possible(options: &Options) -> bool {
+        options.promises().writes_together()
+    }
+
     fn draw(random: &mut Random, options: &Options) -> Crash {
         Crash {
             step: random.pick(&STEPS).1,
