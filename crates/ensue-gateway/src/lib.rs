@@ -8,12 +8,18 @@
 //!   panics ends the process.
 //!
 //! It handles IPv4, and one thread decides at a time.
+//!
+//! Beside it, with the feature `byzantine`, are the processes of Prophecy (`prophecy`), which need no
+//! rights.
 
 pub mod balance;
 pub mod gateway;
 mod health;
 mod inject;
+#[cfg_attr(not(feature = "byzantine"), expect(dead_code, reason = "bounds of Prophecy are among them"))]
 mod limits;
+#[cfg(feature = "byzantine")]
+pub mod prophecy;
 mod queue;
 mod rules;
 pub mod store;

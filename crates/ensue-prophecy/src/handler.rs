@@ -35,6 +35,14 @@ pub enum RequestError {
     /// Correct replicas give different replies to it.
     #[error("the replies to `{0}` differ from replica to replica")]
     Differs(String),
+    /// It would leave correct replicas in different states.
+    #[error(
+        "what `{0}` does depends on the time or on chance, and replicas would be in different states after it"
+    )]
+    Diverges(String),
+    /// It may block, is of an operator, or is not known to be safe.
+    #[error("`{0}` is none of the commands that can be served here")]
+    NotServed(String),
     /// It is longer than a request may be.
     #[error("a request of {0} bytes is longer than {max}", max = crate::limits::REQUEST_BYTES_MAX)]
     TooLong(usize),

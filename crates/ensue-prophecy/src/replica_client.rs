@@ -53,6 +53,9 @@ pub enum CallFailure {
     /// Enough replicas answered with more than [`RESPONSE_BYTES_MAX`].
     #[error("the response is longer than {RESPONSE_BYTES_MAX} bytes")]
     TooLong,
+    /// Enough replicas executed the request, and their servers gave no response.
+    #[error("it was executed, and the service gave no response in time that can be read")]
+    NoResponse,
     /// Too few answers in [`CALL_PATIENCE_US`].
     #[error("too few replicas answer")]
     Silence,
@@ -64,6 +67,15 @@ enum Heard {
     Answer(ReplicatedAnswer),
     /// More than a response may have; it is not kept.
     TooLong,
+    /// It executed the request, and has no response.
+    Nothing,
+}
+
+impl Heard {
+    /// Whether no correct replica says this where enough said the other.
+    fn is_lie(&self, agreed: &Heard) -> bool {
+        ![self, agreed].contains(&&Heard::Nothing) && self != agreed
+    }
 }
 
 /// How many of `replicas` must agree, for each way that needs agreement.
@@ -156,14 +168,24 @@ impl ReplicaClient {
 
     /// A replica's answer arrives.
     pub fn on_answer(&mut self, replica: Replica, number: CallNumber, answer: ReplicatedAnswer) {
+        let is_long = answer.response.len() > RESPONSE_BYTES_MAX;
+        self.on_heard(replica, number, if is_long { Heard::TooLong } else { Heard::Answer(answer) });
+    }
+
+    /// A replica has executed the request, and its server gave no response. It may have been slow only, so that is no
+    /// lie when others have one.
+    pub fn on_absent(&mut self, replica: Replica, number: CallNumber) {
+        self.on_heard(replica, number, Heard::Nothing);
+    }
+
+    fn on_heard(&mut self, replica: Replica, number: CallNumber, heard: Heard) {
         let Some(place) = self.answers.get_mut(replica.0 as usize) else { return };
         if number != self.number || place.is_some() {
             return;
         }
-        let is_long = answer.response.len() > RESPONSE_BYTES_MAX;
-        let heard = place.insert(if is_long { Heard::TooLong } else { Heard::Answer(answer) });
+        let heard = place.insert(heard);
         match &self.call {
-            Call::Accepted(accepted) if !matches!(heard, Heard::Answer(answer) if answer == accepted) => {
+            Call::Accepted(accepted) if heard.is_lie(&Heard::Answer(accepted.clone())) => {
                 self.outputs.push_back(CallOutput::Lied(replica))
             }
             Call::Open { .. } => self.count(replica),
@@ -204,11 +226,15 @@ impl ReplicaClient {
             return;
         }
         for (replica, other) in self.answers.iter().enumerate() {
-            if other.as_ref().is_some_and(|other| other != heard) {
+            if other.as_ref().is_some_and(|other| other.is_lie(heard)) {
                 self.outputs.push_back(CallOutput::Lied(Replica(replica as u32)));
             }
         }
-        let Heard::Answer(answer) = heard.clone() else { return self.fail(CallFailure::TooLong) };
+        let answer = match heard.clone() {
+            Heard::Answer(answer) => answer,
+            Heard::TooLong => return self.fail(CallFailure::TooLong),
+            Heard::Nothing => return self.fail(CallFailure::NoResponse),
+        };
         self.call = Call::Accepted(answer.clone());
         self.outputs.push_back(CallOutput::Accepted(answer));
     }
@@ -295,6 +321,27 @@ mod tests {
         assert_eq!(outputs(&mut client), [CallOutput::Failed(CallFailure::Silence)]);
         client.on_answer(Replica(1), CallNumber(3), answer("one", 3));
         assert_eq!(outputs(&mut client), [], "late");
+    }
+
+    #[test]
+    fn no_response_is_an_outcome_that_enough_replicas_agree_on_and_no_lie_of_one() {
+        let mut client = ReplicaClient::new(4, 2, Broken::none());
+        client.on_call(0, b"q".to_vec());
+        outputs(&mut client);
+        client.on_absent(Replica(0), CallNumber(1));
+        client.on_answer(Replica(1), CallNumber(1), answer("one", 3));
+        assert_eq!(outputs(&mut client), []);
+        client.on_absent(Replica(2), CallNumber(1));
+        assert_eq!(outputs(&mut client), [CallOutput::Failed(CallFailure::NoResponse)]);
+
+        client.on_call(0, b"q".to_vec());
+        outputs(&mut client);
+        client.on_absent(Replica(0), CallNumber(2));
+        client.on_answer(Replica(1), CallNumber(2), answer("one", 3));
+        client.on_answer(Replica(2), CallNumber(2), answer("one", 3));
+        assert_eq!(outputs(&mut client), [CallOutput::Accepted(answer("one", 3))], "a slow one");
+        client.on_absent(Replica(3), CallNumber(2));
+        assert_eq!(outputs(&mut client), [], "another slow one");
     }
 
     #[test]

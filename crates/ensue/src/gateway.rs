@@ -1,5 +1,7 @@
 //! `ensue gateway`: systems that stand before services. Hands over to the file of the subcommand.
 
+#[cfg(feature = "byzantine")]
+mod group;
 mod prophecy;
 mod shell;
 mod study;
@@ -20,6 +22,9 @@ enum Command {
     #[command(subcommand)]
     Sim(Sim),
     Study(study::StudyArgs),
+    #[cfg(feature = "byzantine")]
+    #[command(subcommand)]
+    Prophecy(group::GroupCommand),
     Trods(shell::TrodsArgs),
     Balance(shell::BalanceArgs),
 }
@@ -34,6 +39,8 @@ pub(crate) fn run(args: &GatewayArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Sim(Sim::Prophecy(args)) => Ok(prophecy::run(args)),
         Command::Study(args) => study::run(args),
+        #[cfg(feature = "byzantine")]
+        Command::Prophecy(command) => group::run(command),
         Command::Trods(args) => shell::run_trods(args),
         Command::Balance(args) => shell::run_balance(args),
         Command::Sim(Sim::Trods(args)) => trods::run_sim(args),

@@ -78,13 +78,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("ensue-plot", &[]),
     ("ensue-trods", &[]),
-    ("ensue-gateway", &["ensue-client", "ensue-trods"]),
+    ("ensue-gateway", &["ensue-client", "ensue-trods", "ensue-prophecy", "ensue-byzantine", "ensue-resp"]),
     ("ensue-load", &["ensue-types", "ensue-resp", "ensue-plot"]),
     ("ensue-bench", &["ensue-types", "ensue-branch", "ensue-plot"]),
     (
         "ensue-paper",
         &["ensue-protocol", "ensue-sim", "ensue-compare", "ensue-bench", "ensue-load", "ensue-plot"],
     ),
+    ("ensue-byzantine", &[]),
     ("ensue-prophecy", &["ensue-resp"]),
     ("xtask", &[]),
 ];

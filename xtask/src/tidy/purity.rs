@@ -5,7 +5,7 @@
 use super::Report;
 use super::code::{Source, has_word};
 
-pub const PURE_CRATES: [&str; 13] = [
+pub const PURE_CRATES: [&str; 14] = [
     "ensue-types",
     "ensue-resp",
     "ensue-acl",
@@ -16,6 +16,7 @@ pub const PURE_CRATES: [&str; 13] = [
     "ensue-branch",
     "ensue-script",
     "ensue-node",
+    "ensue-byzantine",
     "ensue-prophecy",
     "ensue-trods",
     "ensue-replica",

@@ -39,6 +39,10 @@ impl HttpHandler {
 
 impl Handler for HttpHandler {
     fn inspect(&self, request: &[u8]) -> Result<Inspected, RequestError> {
+        // The parser passes over empty lines, which servers read in several ways.
+        if matches!(request.first(), Some(b'\r' | b'\n')) {
+            return Err(RequestError::Malformed("an empty line before a request"));
+        }
         let mut headers = [httparse::EMPTY_HEADER; HTTP_HEADERS_MAX];
         let mut parsed = httparse::Request::new(&mut headers);
         let head = match parsed.parse(request) {
@@ -48,15 +52,16 @@ impl Handler for HttpHandler {
         };
         let (method, target) = (parsed.method.unwrap_or_default(), parsed.path.unwrap_or_default());
         let has = |name: &str| parsed.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name));
+        // What follows would be no response of HTTP.
+        if has("upgrade") {
+            return Err(RequestError::ConnectionState("Upgrade".into()));
+        }
         let has_body = has("content-length") || has("transfer-encoding");
         if !matches!(method, "GET" | "HEAD") || has_body {
             return Ok(Inspected::Write);
         }
         if request.len() > head {
             return Err(RequestError::Malformed("bytes follow a request without a body"));
-        }
-        if has("upgrade") {
-            return Err(RequestError::ConnectionState("Upgrade".into()));
         }
         let mut kept: Vec<(String, &[u8])> = parsed
             .headers
@@ -130,8 +135,10 @@ mod tests {
         {
             assert!(matches!(inspect(text), Err(RequestError::Malformed(_))), "{text:?}");
         }
-        let error = inspect("GET / HTTP/1.1\nUpgrade: websocket\n\n").unwrap_err();
-        assert_eq!(error, RequestError::ConnectionState("Upgrade".into()));
+        assert!(matches!(inspect("\nHEAD / HTTP/1.1\n\n"), Err(RequestError::Malformed(_))));
+        for text in ["GET / HTTP/1.1\nUpgrade: websocket\n\n", "POST / HTTP/1.1\nUpgrade: websocket\n\n"] {
+            assert_eq!(inspect(text), Err(RequestError::ConnectionState("Upgrade".into())));
+        }
     }
 
     #[test]
