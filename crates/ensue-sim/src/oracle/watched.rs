@@ -57,8 +57,8 @@ fn needless(history: &History) -> Result<(), Violation> {
             Seen::Value(writer) if at == location => Some(writer),
             _ => None,
         });
-        // Where reads show nothing but what their session knows, and of a session that fell back, what its datacenter has
-        // written since what it read may be hidden, and changes the key all the same.
+        // Where reads show nothing but what their session knows, what its datacenter has written since what it read may
+        // be hidden, and changes the key all the same.
         let read_us = read.map_or(0, |writer| history.operations[writer].invoked_us);
         let hides = history.promises.recency == Recency::OwnPast;
         let may_have_changed = |(other, written): (OperationIndex, &Operation)| {
