@@ -159,7 +159,7 @@ def test_pipelines_and_transactions_however_they_are_cut(clean, tmp_path, piece,
         # The answer 1 says that the field was not there.
         [{"write": "a", "value": "two"}, {"read": "row[f]", "value": None}, {"write": "row[f]", "value": "v"}],
         [{"read": "a", "value": "two"}],
-        [{"read": "row[f]", "value": "v"}],
+        [{"read": "row[f]", "value": "v"}, {"row": "row"}],
         [{"read": "a", "value": "two"}, {"read": "b", "value": None}],
     ]
     judged(path)

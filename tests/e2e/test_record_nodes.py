@@ -357,6 +357,8 @@ def test_nodes_of_a_datacenter_are_killed(nodes, tmp_path):
     judge_directly(nodes, *judged)
     told = ensue("check", path, timeout=120)
     assert told.returncode == 0, told.stdout
+    convergence = [line for line in told.stdout.splitlines() if "convergence of final reads" in line]
+    assert convergence and convergence[0].endswith("holds"), told.stdout
     seen, unknown = seen_later(path)
     done = sum(worker.done for worker in workers + judged)
     errors = sum(worker.errors for worker in workers + judged)
@@ -394,6 +396,8 @@ def read_everything(nodes):
     """A fresh session in each datacenter, through the recorder."""
     for node in (0, 2):
         with nodes.client(node, recorded=True) as client:
+            # Of this connection's reads the checker judges whether datacenters converged.
+            client.client_setname("ensue-final")
             client.mget([f"r{index}" for index in range(10)])
             client.mget(LASTING)
             for row in ROWS:
@@ -429,7 +433,10 @@ def judge_directly(nodes, renamer, owner, mortal, flusher, *branchers):
                 assert not lost, f"node {node} lost {len(lost)} of {len(brancher.committed)} commits: {lost[:5]}"
             for database, value in flusher.kept.items():
                 client.select(database)
-                assert client.get("last") in (value, None), (node, database)
+                found = client.get("last")
+                # The last keyspace is taken again after an error, and a flush of before may still come there.
+                may_be_flushed = database == BRANCHED - 1 and found is None
+                assert found == value or may_be_flushed, (node, database)
 
 
 def seen_later(path):

@@ -221,6 +221,14 @@ impl State {
         Ok(true)
     }
 
+    /// Whether something was broken within the datacenter of a core, for which clients there may be answered errors.
+    pub fn is_excused(&self, site: Site) -> bool {
+        let Setting { shape, case, .. } = &*self.setting;
+        let processes = shape.processes_of(shape.datacenter(site));
+        let was_cut = !shape.one_process && self.breaks_left < case.breaks;
+        was_cut || processes.iter().any(|process| self.boots[process.0] > 1)
+    }
+
     pub fn elapsed_us(&self) -> u64 {
         self.elapsed_us
     }

@@ -38,6 +38,7 @@ pub fn idle(state: &mut State, length_us: u64) -> Result<(), Violation> {
 
 /// Judges an execution in which nothing more happens by itself.
 pub fn judge_end(state: &State, clients: usize) -> Result<(), Violation> {
+    no_error(state, clients)?;
     let mut state = state.clone();
     let deadline = state.elapsed_us() + REST_US_MAX;
     loop {
@@ -52,6 +53,19 @@ pub fn judge_end(state: &State, clients: usize) -> Result<(), Violation> {
         }
         idle(&mut state, LOOK_AGAIN_US)?;
     }
+}
+
+/// A datacenter in which nothing was broken answers everything.
+fn no_error(state: &State, clients: usize) -> Result<(), Violation> {
+    let healthy = state.clients[..clients].iter().filter(|client| !state.is_excused(client.site));
+    for client in healthy {
+        if let Some(error) = client.answers.iter().find(|answer| answer.error().is_some()) {
+            let words =
+                format!("client {} is answered {error}, and nothing was broken there", client.session.0);
+            return Err(Violation::new(property::AVAILABILITY, words));
+        }
+    }
+    Ok(())
 }
 
 /// What every datacenter holds. The inner error: it has not come to rest.
@@ -70,7 +84,7 @@ fn look(state: &mut State, clients: usize) -> Result<Result<Vec<Final>, Violatio
         }
         let info = answers[1].text().unwrap_or_default();
         let waiting = info.lines().find_map(|line| line.strip_prefix("ensue_waiting_entries:"));
-        if waiting.is_some_and(|count| count.trim() != "0") {
+        if waiting.is_none_or(|count| count.trim() != "0") {
             let words = format!("replicated entries wait in {datacenter} for ever");
             return Ok(Err(Violation::new(property::PROGRESS, words)));
         }
@@ -171,4 +185,34 @@ pub fn client_name(number: usize) -> String {
 /// The commands of a client of a case.
 pub fn program(number: usize, says: &[&'static str]) -> Vec<Command> {
     case::commands(&client_name(number), says)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::{Choice, Setting};
+    use ensue_sim::rules::Rules;
+    use ensue_sim::world::shape::Site;
+    use std::rc::Rc;
+
+    #[test]
+    fn an_error_is_excused_only_where_something_was_broken() {
+        let case = *case::named(Some("album-crash"))[0];
+        let mut state = State::new(Rc::new(Setting::new(case, Rules::default()))).expect("it starts");
+        let client = state.connect(1, 0, Vec::new()).expect("it connects");
+        state.clients[client].answers.push(Answer::Error("UNAVAILABLE for no reason".to_owned()));
+        let judged = |state: &State| no_error(state, 1).map_err(|wrong| wrong.property);
+        assert_eq!(judged(&state), Err(property::AVAILABILITY));
+        state.unleash();
+        let process = |datacenter| {
+            let shape = Setting::new(case, Rules::default()).shape;
+            shape
+                .process((0..shape.sites()).map(Site).find(|&s| shape.datacenter(s).0 == datacenter).unwrap())
+        };
+        let mut elsewhere = state.clone();
+        elsewhere.take(Choice::Crash { process: process(0) }).expect("it starts again");
+        assert_eq!(judged(&elsewhere), Err(property::AVAILABILITY));
+        state.take(Choice::Crash { process: process(1) }).expect("it starts again");
+        assert_eq!(judged(&state), Ok(()));
+    }
 }

@@ -6,6 +6,7 @@ mod breaks;
 mod failure;
 mod hashes;
 mod many;
+mod total;
 
 use crate::protocols;
 use crate::rules::{NOT_BREAKABLE, Rules};
@@ -13,6 +14,7 @@ use crate::run::{Report, run as run_world, to_screen};
 use crate::world::options::Options;
 use ensue_types::Rule;
 use std::path::PathBuf;
+use total::Total;
 
 /// What the command line says.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +67,10 @@ pub struct SimOptions {
 
 /// Runs the subcommand. The exit code: 0 all is well, 1 a violation, 2 the command line makes no sense.
 pub fn run(options: &SimOptions) -> i32 {
+    run_counted(options, &mut Total::default())
+}
+
+fn run_counted(options: &SimOptions, total: &mut Total) -> i32 {
     if options.breaks.is_some() && !Rule::BREAKABLE {
         eprintln!("{NOT_BREAKABLE}");
         return 2;
@@ -92,22 +98,29 @@ pub fn run(options: &SimOptions) -> i32 {
     }
     match (options.seed, options.seeds) {
         (Some(seed), _) => one(seed, rules, options),
-        (None, _) => many::run_many(options, rules),
+        (None, _) => many::run_many(options, rules, total),
     }
 }
 
 /// Stands for every protocol, one after the other.
 const EACH: &str = "each";
 
-/// The same with each protocol; ends with the first that fails.
+/// The same with each protocol; ends with the first that fails. All together must have shown what they are meant to.
 fn each_protocol(options: &SimOptions) -> i32 {
+    let mut total = Total::default();
     for protocol in ensue_protocol::NAMES {
-        let code = run(&SimOptions { protocol: Some(protocol.to_owned()), ..options.clone() });
+        let one = SimOptions { protocol: Some(protocol.to_owned()), ..options.clone() };
+        let code = run_counted(&one, &mut total);
         if code != 0 {
             return code;
         }
     }
-    0
+    let missing: Vec<String> = total.missing(options).iter().map(ToString::to_string).collect();
+    if missing.is_empty() {
+        return 0;
+    }
+    println!("never happened with any protocol: {}", missing.join(", "));
+    1
 }
 
 /// Runs one seed, with the protocol that it draws unless another is named.

@@ -21,6 +21,8 @@ pub use plan::{Plan, Planned};
 pub enum Effect {
     /// There was nothing to break: the process was down already, say.
     Nothing,
+    /// It strikes if what it waits for happens.
+    Aimed,
     Done,
     /// It is to be lifted after so many microseconds.
     Lasts(u64),
@@ -171,6 +173,12 @@ pub const OF_DIRECTORIES: [&str; 3] = [EmptyDirectory::NAME, OldCopy::NAME, Fore
 
 /// The kinds that a world knows only where a datacenter is added, or removed.
 pub const OF_GROWTH: [&str; 3] = [LearnDatacenter::NAME, AddDatacenter::NAME, RetireDatacenter::NAME];
+
+/// The kinds that a world knows only where partitions have several replicas.
+pub const OF_REPLICAS: [&str; 1] = [MoveReplica::NAME];
+
+/// The kind that strikes at a step of a transaction.
+pub const AT_A_STEP: &str = Crash::NAME;
 
 /// How long a fault lasts that ends by itself.
 fn duration_us(random: &mut Random, options: &Options) -> u64 {

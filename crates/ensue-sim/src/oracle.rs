@@ -7,6 +7,7 @@
 
 pub mod agreement;
 mod counters;
+mod discarded;
 mod finals;
 pub mod folded;
 mod folds;
@@ -27,12 +28,14 @@ pub mod values;
 mod watched;
 mod writes;
 
+pub use discarded::judge as judge_discarded;
 pub use finals::Final;
 
 use crate::oracle::history::History;
 use ensue_types::PartitionId;
 use lost::Parted;
 use past::Pasts;
+use std::borrow::Cow;
 use std::fmt;
 use writes::Writes;
 
@@ -69,6 +72,7 @@ pub mod property {
     pub const STALE_READ: &str = "P22 a read hides a newer version that had been received";
     pub const ORDER: &str = "P7/P13 no single order of the writes explains the reads";
     pub const WATCHED: &str = "P23 a transaction is executed though a watched key has changed";
+    pub const ABORTED: &str = "P23 a transaction is not executed though no watched key has changed";
     pub const FOLD: &str = "P21 conflicting values are not folded";
     pub const SEQUENCE: &str = "two elements of a list change places";
     pub const COUNTER: &str = "P11 a counter is wrong";
@@ -81,6 +85,7 @@ pub mod property {
     pub const TAKEN_BACK: &str = "P19 what was said to be durable, received or over is taken back";
     pub const TOMBSTONES: &str = "P18 tombstones stay for ever";
     pub const DISCARDED: &str = "survivors do not discard the same updates of a dead datacenter";
+    pub const UNFOUNDED: &str = "a write is discarded that needs nothing of a dead datacenter";
     pub const COUNTED: &str = "keys are counted, listed or scanned wrong";
     pub const CACHES: &str = "a cache keeps an old value and was told of no change";
     pub const AT_HOME: &str = "a command on a key with a home happened twice, or in two places";
@@ -109,16 +114,28 @@ pub fn judge(history: &History, finals: &[Final]) -> Result<(), Violation> {
     } else {
         local::check(history, &pasts, &writes)?;
     }
+    let at_end = writes_at_end(history, &pasts, &writes, finals);
     if history.promises.folds {
-        folds::check(history, &pasts, &writes, finals)?;
+        folds::check(history, &pasts, &writes, &at_end, finals)?;
     }
     if history.promises.one_stream {
         origins::check(history, &pasts, &writes)?;
     }
     recency::check(history, &pasts, &writes)?;
     watched::check(history)?;
-    finals::check(history, &pasts, &writes, finals)?;
-    order::check(history, &pasts, &writes, finals)
+    finals::check(history, &pasts, &at_end, finals)?;
+    order::check(history, &pasts, &writes, &at_end, finals)
+}
+
+/// Which writes the end must hold: what datacenters took with them that are lost for good is none of them.
+fn writes_at_end<'a>(
+    history: &History,
+    pasts: &Pasts,
+    writes: &'a Writes,
+    finals: &[Final],
+) -> Cow<'a, Writes> {
+    let left = lost::left_with_the_dead(history, pasts, finals);
+    if left.is_empty() { Cow::Borrowed(writes) } else { Cow::Owned(writes.without(history, left)) }
 }
 
 /// The history without what was known only by lost writes, if it is another one.
@@ -150,7 +167,7 @@ pub fn judge_end(history: &History, finals: &[Final]) -> Result<(), Violation> {
     let writes = Writes::collect(history, lost, severed.unwrap_or_default());
     sequences::check(history, finals)?;
     let pasts = Pasts::compute(history, &writes)?;
-    finals::check(history, &pasts, &writes, finals)
+    finals::check(history, &pasts, &writes_at_end(history, &pasts, &writes, finals), finals)
 }
 
 #[cfg(test)]

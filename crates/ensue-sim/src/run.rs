@@ -1,15 +1,19 @@
 //! One run: a seed's world under its workload and faults, then quiescence, then the judgement.
 
 mod branches;
+mod counts;
 mod coverage;
+mod discarded;
+mod homes;
 mod panics;
+mod past_reads;
 mod settle;
 pub mod trial;
 
 pub use panics::caught;
 
 use crate::branching::clients::BranchClients;
-use crate::faults::{Effect, Plan};
+use crate::faults::{self, Effect, Plan};
 use crate::oracle::agreement;
 use crate::oracle::history::{History, OperationIndex};
 use crate::oracle::staleness::StaleReads;
@@ -22,6 +26,7 @@ use crate::world::options::Options;
 use crate::world::{Happening, World};
 use ensue_node::Trace;
 use ensue_types::DatacenterId;
+use past_reads::PastReads;
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 
@@ -82,8 +87,15 @@ pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
         true => Asking::OfBranches(Box::new(BranchClients::new(&mut world))),
         false => Asking::Plain(Box::new(Workload::new(&mut world))),
     };
-    let mut run =
-        Run { world, plan, marks: Marks::default(), finals: Vec::new(), stale_reads: StaleReads::default() };
+    let mut run = Run {
+        world,
+        plan,
+        marks: Marks::default(),
+        finals: Vec::new(),
+        stale_reads: StaleReads::default(),
+        past_reads: PastReads::default(),
+        seal: None,
+    };
     run.order_fault(0);
     let complete = || match &mut asking {
         Asking::OfBranches(clients) => {
@@ -106,16 +118,17 @@ pub fn run_plan(options: Options, plan: Plan, trace: Option<Sink>) -> Report {
         Asking::OfBranches(clients) => clients.into_taken(),
         Asking::Plain(workload) => (workload.history, workload.taken),
     };
+    let Seal { hash, answers_hash, events, virtual_us } = run.seal.unwrap_or_else(|| Seal::of(&run.world));
     Report {
         options,
         plan: run.plan,
         violation: verdict.err(),
         marks: run.marks,
-        hash: run.world.audit.hash(),
-        answers_hash: run.world.answers.hash(),
-        events: run.world.audit.events(),
+        hash,
+        answers_hash,
+        events,
         operations: history.operations.len() as u64,
-        virtual_us: run.world.now(),
+        virtual_us,
         history,
         finals: run.finals,
         stale_reads: run.stale_reads,
@@ -135,9 +148,36 @@ struct Run {
     marks: Marks,
     finals: Vec<Final>,
     stale_reads: StaleReads,
+    past_reads: PastReads,
+    seal: Option<Seal>,
+}
+
+/// What a run is told apart by.
+#[derive(Clone, Copy, Debug)]
+struct Seal {
+    hash: u64,
+    answers_hash: u64,
+    events: u64,
+    virtual_us: u64,
+}
+
+impl Seal {
+    fn of(world: &World) -> Seal {
+        Seal {
+            hash: world.audit.hash(),
+            answers_hash: world.answers.hash(),
+            events: world.audit.events(),
+            virtual_us: world.now(),
+        }
+    }
 }
 
 impl Run {
+    /// Whatever is asked from now on does not count among the events of the run.
+    fn seal(&mut self) {
+        self.seal = Some(Seal::of(&self.world));
+    }
+
     /// Clients ask, under faults; at last everything is healed, and those who wait are answered.
     fn busy(&mut self, clients: &mut dyn Clients) -> Result<(), Violation> {
         while !clients.is_idle() && self.world.now() < BUSY_US_MAX {
@@ -199,7 +239,10 @@ impl Run {
                 let words = format!("{} {partition}", world.options.shape.datacenter(site));
                 return Err(Violation::new(property::SERVES_THE_REST, words));
             }
-            Happening::Struck { aim } => self.marks.add(Mark::Crash { step: aim.step, remote: aim.remote }),
+            Happening::Struck { aim } => {
+                self.marks.add(Mark::Crash { step: aim.step, remote: aim.remote });
+                self.marks.add(Mark::Fault(faults::AT_A_STEP));
+            }
             Happening::Alarm(alarm) => match alarm {
                 Alarm::Client(index) => clients.on_alarm(world, index),
                 Alarm::Fault(number) if faulty => self.strike(number),
@@ -227,7 +270,7 @@ impl Run {
     fn strike(&mut self, number: usize) {
         let Some(planned) = self.plan.faults.get(number) else { return };
         let effect = planned.fault.strike(&mut self.world);
-        if effect != Effect::Nothing {
+        if !matches!(effect, Effect::Nothing | Effect::Aimed) {
             self.marks.add(Mark::Fault(planned.fault.name()));
         }
         if let Effect::Lasts(time_us) = effect {
@@ -236,7 +279,8 @@ impl Run {
         self.order_fault(number + 1);
     }
 
-    fn judge(&mut self, workload: &Workload) -> Result<(), Violation> {
+    fn judge(&mut self, workload: &mut Workload) -> Result<(), Violation> {
+        workload.history.kept = self.world.staleness.kept(&workload.history);
         let options = &self.world.options;
         match options.seed % BOTH_EVERY == 0 || options.rules.broken().is_some() {
             true => agreement::judge(&workload.history, &self.finals)?,
@@ -256,7 +300,7 @@ impl Run {
 }
 
 /// A partition stops, or refuses writes, only if its disk gave it a reason to.
-fn unexcused(datacenter: DatacenterId, trace: &Trace) -> Violation {
+pub(crate) fn unexcused(datacenter: DatacenterId, trace: &Trace) -> Violation {
     match trace {
         Trace::PartitionStopped { partition, reason } => {
             Violation::new(property::STOPPED, format!("{datacenter} {partition}: {reason}"))

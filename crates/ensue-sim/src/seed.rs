@@ -16,7 +16,7 @@ use crate::workload::mix::{FOLD_KINDS, KINDS, Kind};
 use crate::world::options::{ClockOptions, DiskOptions, FaultOptions, LinkOptions, Options, WorkloadOptions};
 use crate::world::shape::Shape;
 use ensue_node::{AppendFsync, Tuning};
-use ensue_protocol::Registration;
+use ensue_protocol::{Availability, Registration};
 use ensue_types::DatacenterId;
 
 impl Options {
@@ -98,7 +98,36 @@ impl Options {
         if may_draw_directories(&options) && Random::stream(seed, "directories of options").chance(60) {
             options = options.losing_directories();
         }
+        let may_refuse = options.promises().availability != Availability::Always;
+        if may_refuse && Random::stream(seed, "calm options").chance(CALM) {
+            options.become_calm();
+        }
         options
+    }
+
+    /// A world in which nothing keeps datacenters from hearing of each other: whoever is told that it would have to
+    /// wait too long is told something wrong.
+    fn become_calm(&mut self) {
+        self.faults.intervals_ms.clear();
+        self.faults.loses_datacenter = false;
+        self.faults.loses_directories = false;
+        self.links.tail = 0;
+        self.clock.bound_ms = self.clock.bound_ms.min(5);
+        self.clock.skew_ms = self.clock.bound_ms;
+        self.clock.wild_ms = 0;
+        self.clock.recovers = false;
+        let tuning = &mut self.tuning;
+        tuning.heartbeat_interval_ms = tuning.heartbeat_interval_ms.min(20);
+        tuning.stabilization_interval_ms = tuning.stabilization_interval_ms.min(20);
+        tuning.stream_window_bytes = tuning.stream_window_bytes.max(64 << 10);
+        for limit_ms in [50, 100, 200, 400, 800, 1_600] {
+            if self.may_wait(self.tuning.block_ms_max) {
+                self.tuning.block_ms_max = self.tuning.block_ms_max.max(limit_ms);
+            }
+            if self.may_wait(self.tuning.request_timeout_ms) {
+                self.tuning.request_timeout_ms = self.tuning.request_timeout_ms.max(limit_ms);
+            }
+        }
     }
 
     /// Clocks run ahead by many times what is believed, as two hours are many minutes; and are set right by an
@@ -286,6 +315,9 @@ impl Options {
         self.faults.loses_datacenter && !drawn.faults.loses_datacenter
     }
 }
+
+/// Of a thousand worlds of protocols that may refuse to wait, so many have no reason to.
+const CALM: u64 = 100;
 
 /// What may happen to replicated partitions beside kills. Faults of one disk, of directories and of times beyond belief
 /// are judged by what a datacenter had on its only disk.
@@ -537,5 +569,23 @@ fn draw_workload(random: &mut Random) -> WorkloadOptions {
 fn draw_folds(random: &mut Random, mix: &mut [u64]) {
     for (weight, (_, usual)) in mix[KINDS.len()..].iter_mut().zip(FOLD_KINDS) {
         *weight = if random.chance(900) { random.between(1, 2 * usual) } else { 0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_worlds_give_no_reason_to_refuse_a_read() {
+        for protocol in ["pocc", "ha-pocc"] {
+            let worlds = (1..=1_000).map(|seed| Options::draw_with(seed, Rules::default(), protocol));
+            let is_calm = |options: &Options| {
+                let tuning = &options.tuning;
+                !options.may_wait(tuning.block_ms_max) && !options.may_wait(tuning.request_timeout_ms)
+            };
+            let calm = worlds.filter(is_calm).count();
+            assert!(calm > 50, "{protocol}: {calm}");
+        }
     }
 }

@@ -23,8 +23,9 @@ mod refusal;
 mod scores;
 mod scripts;
 mod streams;
+mod tokens;
 
-use crate::oracle::history::{History, OperationIndex, Outcome};
+use crate::oracle::history::{History, Operation, OperationIndex, Outcome};
 use crate::oracle::{Violation, property};
 use crate::random::Random;
 use crate::resp::{self, Answer, Answers};
@@ -40,12 +41,12 @@ use caches::Caches;
 use client::{Client, Purpose, Relic, Request, Token};
 use command::{Command, Expect};
 use ensue_protocol::Recency;
-use ensue_types::{Args, PartitionId};
+use ensue_types::{Args, DatacenterId, PartitionId};
 use keys::Keys;
 use listeners::Listener;
 use mix::{Draft, Drawer, Owners};
 use refusal::{Refusal, waiting_commands};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Within a healthy datacenter every answer comes within this time.
 const HEALTHY_ANSWER_US: u64 = 1_500_000;
@@ -120,7 +121,25 @@ impl Workload {
         for index in 0..self.clients.len() {
             self.bury(index);
         }
-        std::mem::take(&mut self.relics)
+        self.relics.clone()
+    }
+
+    /// These datacenters are lost for good, with what only they had, and writes of these keys were discarded. Of what
+    /// the history does not tell of, all that may be among it is unknown.
+    pub(crate) fn lose_datacenters(&mut self, lost: &[DatacenterId], discarded: &BTreeSet<String>) {
+        self.history.dead = lost.iter().copied().collect();
+        for index in 0..self.clients.len() {
+            self.bury(index);
+        }
+        let there = |operation: &&Operation| self.history.dead.contains(&operation.datacenter);
+        let words = self.history.operations.iter().filter(there).flat_map(|operation| &operation.commands);
+        let mut words: BTreeSet<&[u8]> = words.flatten().map(|word| &word[..]).collect();
+        words.extend(discarded.iter().map(String::as_bytes));
+        for relic in &mut self.relics {
+            let prefix = relic.prefix.as_bytes();
+            relic.certain &= !words.range(prefix..).next().is_some_and(|word| word.starts_with(prefix));
+        }
+        self.keys.doubt_lost(&self.history, discarded);
     }
 
     /// The tokens that clients left last.
@@ -187,6 +206,7 @@ impl Workload {
         let options = &world.options;
         // A wild clock may have come to any time that others believe.
         let far = options.clock.wild_ms > 0 || now_ms & 1 == 0;
+        let why = if far { "CLOCKAHEAD " } else { "NEVERISSUED " };
         let text = if far {
             forgery::at(&token.text, now_ms + forgery::far_ms(options))
         } else {
@@ -198,7 +218,8 @@ impl Workload {
         let Some(text) = text else { return };
         let mut args = resp::args("CAUSAL MERGE");
         args.push(Bytes::from(text));
-        let draft = Draft { commands: vec![Command { args, expect: Expect::Refused }], ..Draft::default() };
+        let draft =
+            Draft { commands: vec![Command { args, expect: Expect::Refused(why) }], ..Draft::default() };
         let commands = self.enqueue(world, index, draft, Purpose::Merge { own: false });
         self.send(world, index, commands);
     }
@@ -217,6 +238,7 @@ impl Workload {
             commands.insert(0, resp::args(&format!("WATCH {key}")));
         }
         let datacenter = world.options.shape.datacenter(client.site);
+        client.places.insert(datacenter, world.now());
         let operation =
             self.history.invoke(client.session, datacenter, world.now(), commands.clone(), draft.writes);
         let promises = self.history.promises;
@@ -293,6 +315,9 @@ impl Workload {
             Ok(results) => {
                 self.clients[index].fell_back_us = None;
                 self.learn(world, index, &request, &results)?;
+                if request.watched {
+                    self.note_watched(world, marks, &request, &results);
+                }
                 let goes_on = self.follow(world, marks, index, request, &results);
                 if goes_on && self.clients[index].waiting.is_empty() {
                     self.think(world, index);
@@ -323,6 +348,7 @@ impl Workload {
                 let key = String::from_utf8_lossy(&command.args[1]).into_owned();
                 self.keys.gone.push((datacenter, key));
             }
+            self.knows_its_counter(request.operation, &command, answer)?;
             let finding = command.interpret(answer, request.invoked_us, now).map_err(|mut violation| {
                 violation.words += &format!("\n{}", self.history.describe(request.operation));
                 violation
@@ -332,6 +358,7 @@ impl Workload {
         let operation = &mut self.history.operations[request.operation];
         operation.outcome = Outcome::Done;
         operation.answered_us = now;
+        self.clients[index].places.insert(operation.datacenter, now);
         let is_done = results.iter().all(|result| result.error().is_none());
         if let Some((key, amount)) = request.total.as_ref().filter(|_| is_done) {
             self.keys.totals.entry(key.clone()).or_default().acknowledged += amount;
@@ -343,6 +370,20 @@ impl Workload {
             self.clients[index].expiring = Some(expiring);
         }
         Ok(())
+    }
+
+    /// Whether a transaction was executed that watches a key. That one of a healthy datacenter was not must have a
+    /// cause: one that was restarted may not know any more what was watched.
+    fn note_watched(&mut self, world: &mut World, marks: &mut Marks, request: &Request, results: &[Answer]) {
+        let datacenter = self.history.operations[request.operation].datacenter;
+        let is_healthy = world.healthy_since(datacenter).is_some_and(|since| since <= request.invoked_us);
+        match results.last() {
+            Some(Answer::Nil) if is_healthy && !world.options.shape.is_replicated() => {
+                self.history.aborted.push(request.operation);
+            }
+            Some(Answer::Nil) => {}
+            _ => marks.add(Mark::WatchedExecuted),
+        }
     }
 
     /// What a token or a merge leads to. False if the client leaves its connection.
@@ -390,9 +431,11 @@ impl Workload {
     ) -> Result<(), Violation> {
         let operation = &self.history.operations[request.operation];
         let healthy = world.healthy_since(operation.datacenter);
-        if healthy.is_none_or(|since| since > request.invoked_us)
-            || matches!(request.purpose, Purpose::Merge { .. })
-        {
+        if healthy.is_none_or(|since| since > request.invoked_us) {
+            return Ok(());
+        }
+        let is_token = matches!(request.purpose, Purpose::Merge { .. });
+        if is_token && self.excuses_token(world, request, error.error().unwrap_or_default()) {
             return Ok(());
         }
         // A full disk excuses a refused write, and nothing else.
@@ -428,6 +471,7 @@ impl Workload {
         self.bury(index);
         let session = self.history.session();
         let client = &mut self.clients[index];
+        client.places.clear();
         client.session = session;
         client.incoming = Default::default();
         client.token = None;
@@ -444,7 +488,8 @@ impl Workload {
         let prefix = client.prefix.clone();
         let model = std::mem::take(&mut client.model);
         let certain = !std::mem::take(&mut client.model_uncertain);
-        self.relics.push(Relic { prefix, model, certain });
+        let places = client.places.clone();
+        self.relics.push(Relic { prefix, model, certain, places });
     }
 
     fn think(&mut self, world: &mut World, index: usize) {
@@ -615,23 +660,30 @@ impl Clients for Workload {
         if world.power_losses.len() == known {
             return;
         }
-        self.history.power_losses.extend_from_slice(&world.power_losses[known..]);
+        let losses = &world.power_losses[known..];
+        self.history.power_losses.extend_from_slice(losses);
         for index in 0..self.clients.len() {
-            self.clients[index].model_uncertain = true;
+            let client = &mut self.clients[index];
+            // Of what has no answer yet it will not be known which keys it has changed.
+            let waits = client.waiting.iter().any(|request| request.private);
+            let may_have_lost = client::may_have_lost(&client.places, losses);
+            client.model_uncertain |= waits || may_have_lost;
             self.bury(index);
             let client = &mut self.clients[index];
             client.prefix = format!("k{}-{}-", client.session, world.power_losses.len());
             client.expiring = None;
             for request in &mut client.waiting {
                 request.expiring = None;
-                for command in &mut request.commands {
+                for command in request.commands.iter_mut().filter(|_| may_have_lost) {
                     if matches!(command.expect, Expect::Exactly(_) | Expect::Expiring { .. }) {
                         command.expect = Expect::Anything;
                     }
                 }
             }
         }
-        self.relics.iter_mut().for_each(|relic| relic.certain = false);
+        for relic in &mut self.relics {
+            relic.certain &= !client::may_have_lost(&relic.places, losses);
+        }
     }
 }
 

@@ -56,6 +56,9 @@ pub fn judge(history: &History, end: &End, file: &Path) -> Result<Option<String>
         broken.push(format!("P14 {} errors while only links were harmed:\n  {samples}", end.errors));
     }
     let report = check(history, &Options::default());
+    for note in &report.notes {
+        println!("note: {note}");
+    }
     for (property, verdict) in &report.verdicts {
         match verdict {
             Verdict::Violated(violation) => broken.push(describe(history, *property, violation)),

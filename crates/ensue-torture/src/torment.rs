@@ -95,6 +95,7 @@ fn play(
         places: (0..DATACENTERS).map(|datacenter| cluster.client_options(datacenter)).collect(),
         stop: AtomicBool::new(false),
         removals: Removals::default(),
+        counters: Default::default(),
         errors: AtomicU64::new(0),
         samples: Mutex::default(),
     };

@@ -5,12 +5,14 @@
 //! unknown outcome, and so has a write that was answered with an error: the error may have come after the effect. What
 //! removes keys is in `removals`.
 
+mod counters;
 mod removals;
 
 use crate::cluster::DATACENTERS;
 use crate::random::Random;
 use crate::recorder::Recorder;
 use anyhow::{Result, bail};
+pub use counters::Counters;
 use ensue_check::history::{Operation, Outcome, SessionIndex, Transaction, TransactionIndex};
 use ensue_client::{ClientError, Connection, Options, Reply};
 use removals::FLUSHED_KEYSPACE;
@@ -31,6 +33,7 @@ pub struct Round {
     pub places: Vec<Vec<Options>>,
     pub stop: AtomicBool,
     pub removals: Removals,
+    pub counters: Counters,
     pub errors: AtomicU64,
     /// The first few errors, for the report.
     pub samples: std::sync::Mutex<Vec<String>>,
@@ -42,8 +45,8 @@ impl Round {
         format!("round{}:r{index}", self.number)
     }
 
-    pub fn counter(&self, index: usize) -> String {
-        format!("round{}:c{index}", self.number)
+    fn counter(&self, name: &str) -> String {
+        format!("round{}:{name}", self.number)
     }
 
     pub fn note_error(&self, words: String) {
@@ -172,7 +175,7 @@ impl<'a> Client<'a> {
         let step = 1 + random.index(3);
         let keys: Vec<String> =
             (0..count).map(|index| self.round.register((first + index * step) % REGISTERS)).collect();
-        let counter = self.round.counter(random.index(COUNTERS));
+        let slot = random.index(COUNTERS);
         match random.below(100) {
             0..50 => self.read_many(&keys, false),
             50..88 => {
@@ -185,8 +188,11 @@ impl<'a> Client<'a> {
                 *written += 1;
                 self.rename(&format!("{client}.{written}"), &keys[0])
             }
-            90..96 => self.add(&counter, random.between(1, 5) as i64),
-            _ => self.count(&counter, false),
+            90..96 => {
+                let (counter, amount) = self.round.counters.addition(slot);
+                self.add(&self.round.counter(&counter), amount)
+            }
+            _ => self.count(&self.round.counter(&self.round.counters.one(slot, random)), false),
         }
     }
 
@@ -289,8 +295,8 @@ pub fn read_finals(round: &Round) -> Result<()> {
         let session = round.recorder.session(&format!("final dc{}", datacenter + 1));
         let mut client = Client::open(round, datacenter, session)?;
         client.read_many(&keys, true)?;
-        for counter in 0..COUNTERS {
-            client.count(&round.counter(counter), true)?;
+        for counter in round.counters.all() {
+            client.count(&round.counter(&counter), true)?;
         }
         client.read_moved()?;
         let session = round.recorder.session(&format!("final of what was flushed dc{}", datacenter + 1));

@@ -34,7 +34,33 @@ pub(super) fn judge(index: &Index<'_>, order: Option<&[u32]>) -> Finding {
         let text = format!("there is no final read in {}", history.datacenters[usize::from(missing)]);
         return Finding::Undecided(Reason { text, line: 0 });
     }
-    Finding::Holds
+    match half_read(history, &used) {
+        Some((key, datacenter)) if !read.contains(&None) => {
+            let place = &history.datacenters[usize::from(datacenter)];
+            let text = format!("there is no final read of `{}` in {place}", history.key_name(key));
+            Finding::Undecided(Reason { text, line: 0 })
+        }
+        _ => Finding::Holds,
+    }
+}
+
+/// A key that is finally read in one datacenter and not in another one that was used.
+fn half_read(history: &History, used: &Set<Option<u16>>) -> Option<(Key, u16)> {
+    let mut read: Map<Option<u16>, Set<Key>> = Map::default();
+    for transaction in history.transactions.iter().filter(|of| is_final(of)) {
+        let keys = transaction.operations.iter().filter_map(|operation| match *operation {
+            Operation::Read { key, .. } | Operation::Count { key, .. } => Some(key),
+            Operation::Write { .. } | Operation::Add { .. } => None,
+        });
+        read.entry(transaction.datacenter).or_default().extend(keys);
+    }
+    let nothing = Set::default();
+    let datacenters: Vec<u16> = used.iter().copied().flatten().collect();
+    let lacking = |key: &Key| {
+        let is_lacking = |at: &&u16| !read.get(&Some(**at)).unwrap_or(&nothing).contains(key);
+        datacenters.iter().filter(is_lacking).min().map(|at| (*key, *at))
+    };
+    read.values().flatten().filter_map(lacking).min()
 }
 
 /// What a final read found, of a register or a counter.

@@ -7,6 +7,7 @@ mod elements;
 mod line;
 mod reader;
 mod removals;
+mod rows;
 mod writer;
 
 pub use reader::read;

@@ -24,6 +24,10 @@ pub(super) enum Step {
         place: String,
         value: i64,
     },
+    /// All of a row was read: what is not read beside this was not there.
+    Row {
+        row: String,
+    },
     Rename {
         from: String,
         to: String,
@@ -127,10 +131,12 @@ fn understood(plan: &Plan, reply: &Reply) -> Option<Effect> {
         Plan::ReadAll { row } => pairs(reply)?
             .into_iter()
             .map(|(field, value)| Some(read(&name::element(row, bytes(field)?), Some(&text(value)?))))
+            .chain([Some(Step::Row { row: row.clone() })])
             .collect::<Option<_>>()?,
         Plan::Members { row } => items(reply)?
             .iter()
             .map(|member| Some(read(&name::element(row, bytes(member)?), Some(MEMBER))))
+            .chain([Some(Step::Row { row: row.clone() })])
             .collect::<Option<_>>()?,
         Plan::Contains { places } => contains(places, reply)?,
         Plan::IsThere { place } => {

@@ -36,6 +36,7 @@ pub(super) struct Line<'a> {
     pub(super) status: Option<&'a str>,
     pub(super) token: Option<String>,
     pub(super) merges: Option<String>,
+    pub(super) is_final: bool,
     pub(super) steps: &'a [Step],
 }
 
@@ -122,6 +123,9 @@ impl Journal {
         if let Some(name) = &line.merges {
             text.push_str(&format!(r#","merges":[{}]"#, quoted(name)));
         }
+        if line.is_final {
+            text.push_str(r#","final":true"#);
+        }
         let steps: Vec<String> = line.steps.iter().map(step).collect();
         text.push_str(&format!(r#","operations":[{}]}}"#, steps.join(",")));
         self.write(&text);
@@ -167,6 +171,7 @@ fn step(step: &Step) -> String {
         Step::Write { place, value } => {
             format!(r#"{{"write":{},"value":{}}}"#, quoted(place), value_text(value))
         }
+        Step::Row { row } => format!(r#"{{"row":{}}}"#, quoted(row)),
         Step::Rename { from, to } => format!(r#"{{"rename":{},"to":{}}}"#, quoted(from), quoted(to)),
         Step::Flush { keyspace: Some(keyspace) } => format!(r#"{{"flush":{keyspace}}}"#),
         Step::Flush { keyspace: None } => r#"{"flush":"all"}"#.to_owned(),

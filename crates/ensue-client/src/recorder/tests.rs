@@ -137,13 +137,23 @@ fn hashes_and_sets() {
         r#"{"write":"h[f]","value":"1"},{"write":"h[g]","value":"2"}"#,
     );
     check("HSET h f 1", Reply::Integer(1), r#"{"read":"h[f]","value":null},{"write":"h[f]","value":"1"}"#);
-    check("HGETALL h", Reply::Map(vec![(bulk("f"), bulk("1"))]), r#"{"read":"h[f]","value":"1"}"#);
-    check("HGETALL h", Reply::Array(vec![bulk("f"), bulk("1")]), r#"{"read":"h[f]","value":"1"}"#);
+    check(
+        "HGETALL h",
+        Reply::Map(vec![(bulk("f"), bulk("1"))]),
+        r#"{"read":"h[f]","value":"1"},{"row":"h"}"#,
+    );
+    check(
+        "HGETALL h",
+        Reply::Array(vec![bulk("f"), bulk("1")]),
+        r#"{"read":"h[f]","value":"1"},{"row":"h"}"#,
+    );
     check("HDEL h f", Reply::Integer(1), r#"{"write":"h[f]","value":null}"#);
     check("SADD s m", Reply::Integer(1), r#"{"read":"s[m]","value":null},{"write":"s[m]","value":"in"}"#);
     check("SREM s m", Reply::Integer(0), r#"{"read":"s[m]","value":null}"#);
     check("SISMEMBER s m", Reply::Integer(1), r#"{"read":"s[m]","value":"in"}"#);
-    check("SMEMBERS s", Reply::Set(vec![bulk("m")]), r#"{"read":"s[m]","value":"in"}"#);
+    check("SMEMBERS s", Reply::Set(vec![bulk("m")]), r#"{"read":"s[m]","value":"in"},{"row":"s"}"#);
+    check("SMEMBERS s", Reply::Set(Vec::new()), r#"{"row":"s"}"#);
+    check("HGETALL h", Reply::Map(Vec::new()), r#"{"row":"h"}"#);
 }
 
 #[test]
@@ -370,4 +380,22 @@ fn the_first_failure_to_write_is_reported() {
     connection.on_reply(&Reply::OK);
     drop(connection);
     assert!(recorder.finish().is_err());
+}
+
+#[test]
+fn what_a_connection_of_the_final_name_reads_is_final() {
+    let mut bench = Bench::new();
+    bench
+        .ask("GET x", Reply::Nil)
+        .ask("CLIENT SETNAME ensue-final", Reply::OK)
+        .ask("GET x", Reply::Nil)
+        .ask("CLIENT SETNAME other", Reply::OK)
+        .ask("GET x", Reply::Nil);
+    let lines = bench.finish();
+    let is_final: Vec<bool> = lines
+        .iter()
+        .filter(|line| line.contains(r#""read":"x""#))
+        .map(|line| line.contains(r#""final":true"#))
+        .collect();
+    assert_eq!(is_final, [false, true, false], "{lines:?}");
 }

@@ -31,6 +31,8 @@ pub struct RecordedConnection {
     pending_bytes: usize,
     /// Answers can no longer be told apart: whatever is sent may have been done.
     is_deaf: bool,
+    /// It has said that it reads the end.
+    is_final: bool,
     has_ended: bool,
 }
 
@@ -57,6 +59,10 @@ enum Asked {
     Token,
     Merge {
         name: Option<String>,
+    },
+    /// The connection gets a name, which may say that what it reads is the end.
+    Named {
+        is_final: bool,
     },
     /// An answer comes that says nothing.
     Other,
@@ -95,6 +101,8 @@ const NOTHING_DONE: [&str; 21] = [
 ];
 /// The session would have had to wait too long for its past: it is a new one that knows nothing of it.
 const FALLBACK: &str = "FALLBACK";
+/// What a connection of this name reads is read when all is at rest.
+const FINAL_NAME: &[u8] = b"ensue-final";
 /// After these, answers do not come one a command.
 const OUT_OF_STEP: [&str; 7] =
     ["SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "MONITOR", "SYNC", "PSYNC", "REPLCONF"];
@@ -113,6 +121,7 @@ impl RecordedConnection {
             pending: VecDeque::new(),
             pending_bytes: 0,
             is_deaf: false,
+            is_final: false,
             has_ended: false,
         }
     }
@@ -210,6 +219,9 @@ impl RecordedConnection {
                 self.keyspace = number.parse().unwrap_or(before);
                 Asked::Select { before }
             }
+            ("CLIENT", "SETNAME") if !self.in_multi => {
+                Asked::Named { is_final: args.get(2).is_some_and(|given| &given[..] == FINAL_NAME) }
+            }
             ("CAUSAL", "TOKEN") => Asked::Token,
             ("CAUSAL", "SESSION") => Asked::Share,
             // Looked up now: the same token may be handed out again, for a longer past, before the answer comes.
@@ -257,9 +269,11 @@ impl RecordedConnection {
             }
             (Asked::Reset, None) => {
                 drop(self.take_queued());
+                self.is_final = false;
                 self.begin_session();
             }
             (Asked::Share, None) => self.begin_session(),
+            (Asked::Named { is_final }, None) => self.is_final = is_final,
             (Asked::Token, None) => self.token(reply, keyspace),
             (Asked::Merge { name: Some(name) }, None) => {
                 self.write(keyspace, |line| Line { merges: Some(name), ..line });
@@ -306,7 +320,14 @@ impl RecordedConnection {
         let Effect { steps, expiring, opaque } = effect;
         let token = self.name_for(&expiring);
         if !steps.is_empty() || token.is_some() {
-            self.write(keyspace, |line| Line { times, token: token.clone(), steps: &steps, ..line });
+            let is_final = self.is_final;
+            self.write(keyspace, |line| Line {
+                times,
+                token: token.clone(),
+                is_final,
+                steps: &steps,
+                ..line
+            });
         }
         self.expire(expiring, token.as_ref(), keyspace, start_us);
         self.leave_out(opaque);

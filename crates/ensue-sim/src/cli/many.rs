@@ -3,6 +3,7 @@
 //!
 //! A share of the seeds is run twice, and both runs must agree to the last event.
 
+use super::total::Total;
 use super::{SimOptions, failure, run_as};
 use crate::oracle::staleness::StaleReads;
 use crate::oracle::{Violation, property};
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// From this many seeds on every required mark must have been hit.
-const SEEDS_FOR_MARKS: u64 = 1_000;
+pub(super) const SEEDS_FOR_MARKS: u64 = 1_000;
 /// Each such seed is run twice.
 const TWICE_EVERY: u64 = 50;
 const SEEDS_BY_DEFAULT: u64 = 100;
@@ -71,7 +72,8 @@ pub(super) fn threads(options: &SimOptions) -> usize {
     }
 }
 
-pub(super) fn run_many(options: &SimOptions, rules: Rules) -> i32 {
+/// Runs them, and adds them to a total. The exit code.
+pub(super) fn run_many(options: &SimOptions, rules: Rules, total: &mut Total) -> i32 {
     let until = options.minutes.map(|minutes| Duration::from_secs(60 * minutes));
     let seeds = match (options.seeds, until) {
         (Some(seeds), _) => seeds,
@@ -92,6 +94,9 @@ pub(super) fn run_many(options: &SimOptions, rules: Rules) -> i32 {
     if std::io::stderr().is_terminal() {
         eprintln!();
     }
+    total.seeds += sum.seeds;
+    total.marks.join(&sum.marks);
+    total.promises.extend(sum.promises());
     report(&sum, options, work.began.elapsed())
 }
 

@@ -32,6 +32,11 @@ impl Kind for Crash {
     const NAME: &'static str = "crash-at";
     const WEIGHT: u64 = 6;
 
+    /// Elsewhere no such step is ever taken, and the fault would take the place of others.
+    fn possible(options: &Options) -> bool {
+        options.promises().writes_together()
+    }
+
     fn draw(random: &mut Random, options: &Options) -> Crash {
         Crash {
             step: random.pick(&STEPS).1,
@@ -54,7 +59,7 @@ impl Kind for Crash {
     fn strike(&self, world: &mut World) -> Effect {
         let Crash { step, remote, skip, power, lasts_us } = *self;
         world.aims.push(Aim { step, remote, skip, power, lasts_us: Some(lasts_us) });
-        Effect::Done
+        Effect::Aimed
     }
 }
 

@@ -83,3 +83,14 @@ fn a_wrong_line_is_refused() {
         assert!(Plan::parse(line, shape).is_err(), "{line}");
     }
 }
+
+#[test]
+fn crashes_at_a_step_are_drawn_where_there_are_such_steps() {
+    let drawn = |protocol| {
+        let worlds = (0..200).map(move |seed| Options::draw_with(seed, Rules::default(), protocol));
+        let intervals = worlds.flat_map(|options| options.faults.intervals_ms);
+        intervals.filter(|(name, _)| *name == "crash-at").count()
+    };
+    assert!(drawn("eiger") > 0);
+    assert_eq!(drawn("eventual") + drawn("pocc"), 0);
+}

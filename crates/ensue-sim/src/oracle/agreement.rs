@@ -67,7 +67,8 @@ pub fn witnesses(violation: &Violation, history: &History, finals: &[Final]) -> 
         return Witnesses::Oracle;
     }
     let options = Options { properties: quick(history.promises), explain: false };
-    match ensue_check::check(&record(history, finals), &options).violations().next() {
+    let recorded = record(history, finals);
+    match ensue_check::check(&recorded, &options).violations().next() {
         Some(_) => Witnesses::Both,
         None => Witnesses::Oracle,
     }

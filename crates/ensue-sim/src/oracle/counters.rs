@@ -6,8 +6,8 @@ use super::writes::{Write, Writes};
 use super::{Violation, property};
 use crate::oracle::history::{History, Outcome, Seen, Written};
 
-/// A sum must include every addition in the reader's past, and its own. That it includes nothing else was
-/// checked with the values that nobody wrote.
+/// A sum must include every addition in the reader's past, in that of each addition that it includes, and its own. That
+/// it includes nothing else was checked with the values that nobody wrote.
 pub(super) fn check(history: &History, pasts: &Pasts, writes: &Writes) -> Result<(), Violation> {
     for (index, operation) in history.operations.iter().enumerate() {
         if operation.outcome != Outcome::Done {
@@ -19,6 +19,8 @@ pub(super) fn check(history: &History, pasts: &Pasts, writes: &Writes) -> Result
         }
         for &(location, seen) in &operation.reads {
             let Seen::Bits(bits) = seen else { continue };
+            let mut past = past.clone();
+            pasts.join_added(history, writes, (index, location, bits), &mut past);
             let missing = writes.added.get(&location).into_iter().flatten().find(|write| {
                 let source = &history.operations[write.operation];
                 let expected = past[source.session] >= source.number || write.operation == index;

@@ -34,10 +34,11 @@ pub(super) fn check(
     history: &History,
     pasts: &Pasts,
     writes: &Writes,
+    at_end: &Writes,
     finals: &[Final],
 ) -> Result<(), Violation> {
     let keys = KEYS.map(|key| (key, Key::of(history, key)));
-    let check_read = |read: &Read<'_>| {
+    let check_read = |writes: &Writes, read: &Read<'_>| {
         let known = keys.iter().find(|(key, _)| *key == read.folded.key);
         known.map_or(Ok(()), |(_, key)| key.check(history, pasts, writes, read))
     };
@@ -46,7 +47,7 @@ pub(super) fn check(
         if operation.outcome == Outcome::Done {
             let (past, words) = (floor(history, pasts, operation), history.describe(*index));
             let read = Read { folded, past, answered_us: operation.answered_us, words };
-            check_read(&read)?;
+            check_read(writes, &read)?;
         }
     }
     for one in finals {
@@ -54,7 +55,7 @@ pub(super) fn check(
             let past = finals::everything(history);
             let words = format!("finally in {}", one.datacenter);
             let read = Read { folded, past, answered_us: u64::MAX, words };
-            check_read(&read)?;
+            check_read(at_end, &read)?;
             check_beside(one, folded)?;
         }
     }
@@ -122,8 +123,9 @@ impl Key {
         past: &[u32],
     ) -> Option<OperationIndex> {
         let puts = self.puts.iter().filter(|(index, at, _)| !writes.is_lost(*index, *at)).map(|put| put.0);
-        // Power failures do not say which deletes they took.
-        let deletes = self.deletes.iter().copied().filter(|_| history.power_losses.is_empty());
+        // Power failures do not say which deletes they took, and neither do datacenters that are lost.
+        let is_told = history.power_losses.is_empty() && history.dead.is_empty();
+        let deletes = self.deletes.iter().copied().filter(|_| is_told);
         puts.chain(deletes).find(|&by| {
             let operation = &history.operations[by];
             by != value

@@ -6,7 +6,7 @@
 use crate::resp::Answer;
 use ensue_protocol::{Availability, Promises};
 use ensue_types::{Args, DatacenterId, PartitionId, partition_of};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A session, by its place in the history.
 pub type SessionIndex = usize;
@@ -122,6 +122,8 @@ pub struct History {
     pub said: BTreeMap<OperationIndex, Vec<(u64, Answer)>>,
     /// What handlers of conflicts made: each read with its operation.
     pub folded: Vec<(OperationIndex, Folded)>,
+    /// Transactions that found a watched key changed while nothing was wrong with their datacenter.
+    pub aborted: Vec<OperationIndex>,
     /// Every list that was read.
     pub sequences: Vec<Sequence>,
     /// No message from one datacenter to another takes less.
@@ -129,8 +131,12 @@ pub struct History {
     /// Partitions of the cluster, and its power failures.
     pub partitions: u16,
     pub power_losses: Vec<PowerLost>,
+    /// Writes that others certainly have, whatever became of their own datacenter.
+    pub kept: BTreeSet<(OperationIndex, Location)>,
     /// Writes that were discarded with a dead datacenter.
-    pub discarded: std::collections::BTreeSet<(OperationIndex, Location)>,
+    pub discarded: BTreeSet<(OperationIndex, Location)>,
+    /// Datacenters that are lost for good: in the end what only they had need not be anywhere.
+    pub dead: BTreeSet<DatacenterId>,
 }
 
 impl History {
@@ -153,6 +159,11 @@ impl History {
         self.locations.push(name.to_owned());
         self.names.insert(name.to_owned(), location);
         location
+    }
+
+    /// The location of this name, if there is one.
+    pub fn place(&self, name: &str) -> Option<Location> {
+        self.names.get(name).copied()
     }
 
     /// Whether this key, or a column of it, is a location.

@@ -3,7 +3,7 @@
 //! A session stays in one datacenter, where one owner has the location. What the session wrote or saw there is still
 //! there, or something has replaced it.
 
-use super::past::{Pasts, covers};
+use super::past::Pasts;
 use super::writes::{Removals, Writes, bit_of};
 use super::{Violation, property};
 use crate::oracle::history::{History, Location, OperationIndex, Outcome, Seen, Written};
@@ -83,27 +83,16 @@ fn went_back(
     // What the power took may be gone from one read to the next.
     let is_lost = |index: &OperationIndex| writes.is_lost(*index, location);
     let values = known.values(location).iter().copied().filter(|index| !is_lost(index));
+    let removals = Removals::of(history, pasts, writes);
+    let answered_us = history.operations[reader].answered_us;
     match seen {
         Seen::Value(writer) => {
-            let removals = Removals::of(history, pasts, writes);
             let replaces = |other| other != writer && pasts.contains(history, other, writer);
-            values
-                .into_iter()
-                .find(|&other| replaces(other) && !removals.may_bring_back(location, writer, other))
+            let may_come_back = |other| removals.may_bring_back(location, writer, other, answered_us);
+            values.into_iter().find(|&other| replaces(other) && !may_come_back(other))
         }
         Seen::Nothing => {
-            let answered_us = history.operations[reader].answered_us;
-            let deletes = writes.deletes.get(&location).into_iter().flatten();
-            let possible: Vec<OperationIndex> = deletes
-                .copied()
-                .filter(|&delete| history.operations[delete].invoked_us <= answered_us)
-                .collect();
-            values.into_iter().find(|&value| {
-                let replaced = |&delete: &OperationIndex| {
-                    delete != value && covers(pasts.of(value), &history.operations[delete])
-                };
-                possible.iter().all(replaced)
-            })
+            values.into_iter().find(|&value| !removals.may_have_ended(location, value, answered_us))
         }
         Seen::Bits(bits) => {
             let missing = known.bits.get(&location).copied().unwrap_or(0) & !bits;

@@ -3,10 +3,11 @@
 //! An acknowledged write of one partition may be lost if the power of that partition failed in its datacenter, and the
 //! write was answered after the beginning of the last sync that had ended by then. It counts as lost if nothing shows
 //! that it survived. What shows it: a read in its datacenter after the failure, a final read, a read in another
-//! datacenter (which had received it, and gives it back) unless the power failed there too before it was synced, or a
-//! value that survived and was built on it. A lost write is no floor for any read; one that survived is a floor for
-//! all, so it cannot be gone for a while and come back. A transaction over several partitions is never lost once it was
-//! answered, but with the directories of its whole datacenter: then all of it is.
+//! datacenter (which had received it, and gives it back) unless the power failed there too before it was synced, its
+//! acknowledgement that it had received it, likewise, or a value that survived and was built on it. A lost write is no
+//! floor for any read; one that survived is a floor for all, so it cannot be gone for a while and come back. A
+//! transaction over several partitions is never lost once it was answered, but with the directories of its whole
+//! datacenter: then all of it is.
 //!
 //! A lost write also takes with it what was known only by it: a session's next write carried the lost one as its
 //! dependency, in the place of all that came before it. So a session is a new one after each lost write. Who saw a lost
@@ -17,6 +18,7 @@
 //! counter of which only the total is checked, a key with a deadline).
 
 use super::finals::Final;
+use super::past::{Pasts, covers, join};
 use super::writes::bit_of;
 use crate::oracle::history::{History, Location, Operation, OperationIndex, Outcome, PowerLost, Seen};
 use ensue_resp::command::{keys, lookup};
@@ -32,7 +34,7 @@ pub(super) fn lost(history: &History, finals: &[Final]) -> Lost {
     if lost.is_empty() {
         return history.discarded.clone();
     }
-    let mut survived: Vec<(OperationIndex, Location)> = Vec::new();
+    let mut survived: Vec<(OperationIndex, Location)> = history.kept.iter().copied().collect();
     for reader in &history.operations {
         for &(location, seen) in &reader.reads {
             let proven = |index: &OperationIndex| {
@@ -58,6 +60,44 @@ pub(super) fn lost(history: &History, finals: &[Final]) -> Lost {
     }
     lost.extend(&history.discarded);
     lost
+}
+
+/// What datacenters that are lost for good wrote, and nothing shows that a survivor has. It is shown by a read at a
+/// survivor, by a final read, or by the causal past of what is finally read. Unlike what the power took it was there
+/// for whoever saw it: only in the end it need not be there.
+pub(super) fn left_with_the_dead(history: &History, pasts: &Pasts, finals: &[Final]) -> Lost {
+    let mut left = Lost::new();
+    for (index, operation) in history.operations.iter().enumerate() {
+        if history.dead.contains(&operation.datacenter) && operation.outcome != Outcome::Refused {
+            left.extend(operation.writes.iter().map(|write| (index, write.0)));
+        }
+    }
+    let is_survivor = |reader: &&Operation| !history.dead.contains(&reader.datacenter);
+    let mut shown: Vec<(OperationIndex, Location)> = Vec::new();
+    for reader in history.operations.iter().filter(is_survivor) {
+        for &(location, seen) in &reader.reads {
+            let proven = |index: &OperationIndex| proves(history, reader, *index, location);
+            let writers = writers(history, location, seen).into_iter().filter(proven);
+            shown.extend(writers.map(|index| (index, location)));
+        }
+    }
+    let mut past = vec![0; history.sessions.len()];
+    let is_known = |index: &OperationIndex| *index < history.operations.len();
+    for &(location, seen) in finals.iter().flat_map(|one| &one.values) {
+        for index in writers(history, location, seen).into_iter().filter(is_known) {
+            shown.push((index, location));
+            if history.promises.causality {
+                join(&mut past, &pasts.of_one_write(history, index));
+            }
+        }
+    }
+    for (index, location) in shown {
+        for at in together(history, index, location) {
+            left.remove(&(index, at));
+        }
+    }
+    left.retain(|(index, _)| !covers(&past, &history.operations[*index]));
+    left
 }
 
 /// The operations of which something is lost, or, where the history does not tell what became of it, may be.

@@ -9,7 +9,7 @@
 
 use super::finals::{Final, everything};
 use super::local::Known;
-use super::past::{Pasts, join};
+use super::past::Pasts;
 use super::recency::floor;
 use super::writes::{Removals, Write, Writes};
 use super::{Violation, property};
@@ -26,6 +26,7 @@ pub(super) fn check(
     history: &History,
     pasts: &Pasts,
     writes: &Writes,
+    at_end: &Writes,
     finals: &[Final],
 ) -> Result<(), Violation> {
     let mut graph = Graph::of_writes(history, writes);
@@ -40,21 +41,15 @@ pub(super) fn check(
         }
         let mut past = floor(history, pasts, operation);
         if operation.snapshot {
-            for &(_, seen) in &operation.reads {
-                if let Seen::Value(writer) = seen {
-                    if writer != index {
-                        join(&mut past, pasts.of(writer));
-                    }
-                }
-            }
+            pasts.join_read(history, writes, index, &mut past);
         }
         for &(location, seen) in &operation.reads {
-            graph.add_read(writes, &removals, (location, seen), &past);
+            graph.add_read(writes, &removals, (location, seen), &past, operation.answered_us);
         }
     }
     for one in finals {
         for &(location, seen) in &one.values {
-            graph.add_read(writes, &removals, (location, seen), &everything(history));
+            graph.add_read(at_end, &removals, (location, seen), &everything(history), u64::MAX);
         }
     }
     match graph.cycle() {
@@ -107,11 +102,13 @@ impl Graph {
         removals: &Removals<'_>,
         (location, seen): (Location, Seen),
         past: &[u32],
+        answered_us: u64,
     ) {
         let Seen::Value(writer) = seen else { return };
         let Some(&to) = self.writes.get(&(writer, location)) else { return };
         for write in writes.latest(location, past) {
-            if write.operation == writer || removals.may_bring_back(location, writer, write.operation) {
+            let may_come_back = || removals.may_bring_back(location, writer, write.operation, answered_us);
+            if write.operation == writer || may_come_back() {
                 continue;
             }
             if let Some(&from) = self.writes.get(&(write.operation, location)) {
@@ -131,7 +128,8 @@ impl Graph {
                     let Seen::Value(writer) = seen else { continue };
                     let Some(&to) = self.writes.get(&(writer, location)) else { continue };
                     let is_before = |&&before: &&OperationIndex| {
-                        before != writer && !removals.may_bring_back(location, writer, before)
+                        let until_us = operation.answered_us;
+                        before != writer && !removals.may_bring_back(location, writer, before, until_us)
                     };
                     let before = known.values(location).iter().filter(is_before);
                     for &before in before {

@@ -44,6 +44,50 @@ impl Pasts {
         &self.after[index]
     }
 
+    /// What one write of an operation says that came before: of the operation's other writes nothing, unless all take
+    /// effect together.
+    pub(super) fn of_one_write(&self, history: &History, index: OperationIndex) -> Vec<u32> {
+        let mut past = self.after[index].clone();
+        if !seen_whole(history, index) {
+            let operation = &history.operations[index];
+            past[operation.session] = operation.number - 1;
+        }
+        past
+    }
+
+    /// Adds the pasts of the values and additions that an operation read, its own apart.
+    pub(super) fn join_read(
+        &self,
+        history: &History,
+        writes: &Writes,
+        index: OperationIndex,
+        past: &mut [u32],
+    ) {
+        for &(location, seen) in &history.operations[index].reads {
+            match seen {
+                Seen::Value(writer) if writer != index => join(past, self.of(writer)),
+                Seen::Bits(bits) => self.join_added(history, writes, (index, location, bits), past),
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds the pasts of the additions in a sum, the reader's own apart, and those that tell of nothing.
+    pub(super) fn join_added(
+        &self,
+        history: &History,
+        writes: &Writes,
+        (reader, location, bits): (OperationIndex, Location, u64),
+        past: &mut [u32],
+    ) {
+        let tells = |adder: &OperationIndex| {
+            *adder != reader && !writes.is_gone(*adder) && !writes.is_severed(*adder)
+        };
+        for adder in adders(history, location, bits).filter(tells) {
+            join(past, &self.of_one_write(history, adder));
+        }
+    }
+
     /// Whether one operation lies in the past of another, or is the other.
     pub(super) fn contains(&self, history: &History, later: OperationIndex, earlier: OperationIndex) -> bool {
         covers(&self.after[later], &history.operations[earlier])

@@ -1,9 +1,10 @@
 //! Reads of values: nothing that the reader's past has replaced may be returned.
 //!
 //! A value w is replaced in a past V if V includes a write w' at the same place with w in the past of w'. An empty
-//! answer is the initial state or any delete, and legal if one of these is not replaced in V. Where deletes are
-//! removals, each value in V must have been ended by one, and none ends what was written after it. For the reads of a
-//! transaction V includes the past of every value that it returns.
+//! answer is the initial state or any delete that was sent before the answer, and legal if one of these is not replaced
+//! in V. Where deletes are removals, each value in V must have been ended by one, and none ends what was written after
+//! it. For the reads of a transaction V includes the past of every value that it returns. An answer that only says that
+//! something is there is legal unless each value that may have been written by then was ended by a delete in V.
 
 use super::past::{Pasts, covers, join};
 use super::writes::{Removals, Write, Writes};
@@ -28,13 +29,7 @@ fn check_operation(
 ) -> Result<(), Violation> {
     let before = before(history, pasts, operation);
     let mut whole = before.clone();
-    for &(_, seen) in &operation.reads {
-        if let Seen::Value(writer) = seen {
-            if writer != index {
-                join(&mut whole, pasts.of(writer));
-            }
-        }
-    }
+    pasts.join_read(history, writes, index, &mut whole);
     for &(location, seen) in &operation.reads {
         if seen == Seen::Value(index) {
             continue;
@@ -85,7 +80,7 @@ pub(super) fn replaced(
             let is_left = |write: &Write| {
                 removals.as_ref().is_some_and(|all| match write.written {
                     Written::Nothing => !all.must_have_ended(location, writer, write.operation),
-                    _ => all.may_bring_back(location, writer, write.operation),
+                    _ => all.may_bring_back(location, writer, write.operation, answered_us),
                 })
             };
             let replaces =
@@ -110,11 +105,42 @@ pub(super) fn replaced(
                 });
             let removals = Removals::of(history, pasts, writes);
             match explained {
-                true => values.into_iter().find(|&value| !removals.may_have_ended(location, value)),
+                true => {
+                    values.into_iter().find(|&value| !removals.may_have_ended(location, value, answered_us))
+                }
                 false => values.first().copied(),
             }
         }
-        Seen::Something | Seen::Bits(_) => None,
+        Seen::Something => nothing_left(history, pasts, writes, location, past, answered_us),
+        Seen::Bits(_) => None,
+    }
+}
+
+/// A delete in the past, if there can be nothing at a location: each value that may have been written by then lies in
+/// the past of such a delete.
+fn nothing_left(
+    history: &History,
+    pasts: &Pasts,
+    writes: &Writes,
+    location: Location,
+    past: &[u32],
+    answered_us: u64,
+) -> Option<OperationIndex> {
+    let removals = Removals::of(history, pasts, writes);
+    let deletes: Vec<OperationIndex> = writes
+        .latest(location, past)
+        .filter(|write| write.written == Written::Nothing)
+        .map(|write| write.operation)
+        .collect();
+    let ends = |value: OperationIndex, delete: OperationIndex| {
+        let must = || history.promises.causality || removals.must_have_ended(location, value, delete);
+        value != delete && pasts.contains(history, delete, value) && must()
+    };
+    let values = writes.values.get(&location).into_iter().flatten();
+    let mut written = values.filter(|&&value| history.operations[value].invoked_us <= answered_us);
+    match written.all(|&value| deletes.iter().any(|&delete| ends(value, delete))) {
+        true => deletes.first().copied(),
+        false => None,
     }
 }
 

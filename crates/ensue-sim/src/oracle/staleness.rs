@@ -14,7 +14,7 @@ use ensue_types::{
     Stamp,
 };
 use ensue_wire::message::{Address, Envelope, Message};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A stream: the partition, its datacenter and its incarnation.
@@ -148,6 +148,31 @@ impl Staleness {
             }
         }
         Ok(count)
+    }
+
+    /// Writes that another datacenter has acknowledged receiving, and that this one has not lost since, with the power
+    /// or with its directories: from there they come back.
+    pub fn kept(&self, history: &History) -> BTreeSet<(OperationIndex, Location)> {
+        let mut writers: BTreeMap<(&str, Stamp), OperationIndex> = BTreeMap::new();
+        for ((key, writer), stamp) in &self.stamps {
+            writers.insert((key, *stamp), *writer);
+        }
+        let mut kept = BTreeSet::new();
+        for ((receiver, key), received) in &self.received {
+            let Some(location) = history.place(key).filter(|_| !history.dead.contains(receiver)) else {
+                continue;
+            };
+            let partition = history.partition_of(location);
+            let losses = history.power_losses.iter();
+            let lost_us = losses
+                .filter(|loss| loss.datacenter == *receiver && loss.partition == partition)
+                .map(|loss| loss.at_us)
+                .max();
+            let stayed = received.iter().filter(|(at_us, _)| lost_us.is_none_or(|lost_us| *at_us > lost_us));
+            let writers = stayed.filter_map(|(_, stamp)| writers.get(&(key.as_str(), *stamp)));
+            kept.extend(writers.map(|writer| (*writer, location)));
+        }
+        kept
     }
 
     /// The stamp of what a read returned; nothing if it is not known, or the place is none that is looked at.

@@ -19,13 +19,14 @@ pub(super) struct Write {
 pub(super) type BySession = BTreeMap<SessionIndex, Vec<Write>>;
 
 /// All writes, by location.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Writes {
     /// Values and deletes.
     pub(super) certain: BTreeMap<Location, BySession>,
     /// Additions.
     pub(super) added: BTreeMap<Location, Vec<Write>>,
-    /// Deletes that may have taken effect, the certain ones included.
+    /// Values and deletes that may have taken effect, the certain ones included.
+    pub(super) values: BTreeMap<Location, Vec<OperationIndex>>,
     pub(super) deletes: BTreeMap<Location, Vec<OperationIndex>>,
     /// Where operations of unknown outcome were seen.
     observed: BTreeMap<OperationIndex, BTreeSet<Location>>,
@@ -46,6 +47,12 @@ impl Writes {
         writes
     }
 
+    /// The same, if these are lost, too.
+    pub(super) fn without(&self, history: &History, mut lost: Lost) -> Writes {
+        lost.extend(&self.lost);
+        Writes::collect(history, lost, self.severed.clone())
+    }
+
     fn add(&mut self, history: &History, index: OperationIndex) {
         let operation = &history.operations[index];
         for &(location, written) in &operation.writes {
@@ -55,9 +62,13 @@ impl Writes {
             let certain =
                 (operation.outcome == Outcome::Done || seen) && !self.lost.contains(&(index, location));
             let write = Write { operation: index, number: operation.number, written };
-            let deletes = written == Written::Nothing;
-            if deletes && operation.outcome != Outcome::Refused {
-                self.deletes.entry(location).or_default().push(index);
+            let may_be = match written {
+                Written::Value => Some(&mut self.values),
+                Written::Nothing => Some(&mut self.deletes),
+                Written::Bit(_) => None,
+            };
+            if let Some(may_be) = may_be.filter(|_| operation.outcome != Outcome::Refused) {
+                may_be.entry(location).or_default().push(index);
             }
             match written {
                 Written::Bit(_) if certain => self.added.entry(location).or_default().push(write),
@@ -109,21 +120,29 @@ impl<'a> Removals<'a> {
         Removals { history, pasts, writes }
     }
 
-    /// The deletes that a value may have come before.
-    fn after(&self, location: Location, value: OperationIndex) -> impl Iterator<Item = OperationIndex> + '_ {
+    /// The deletes that a value may have come before, and that were sent by this time.
+    fn after(
+        &self,
+        location: Location,
+        value: OperationIndex,
+        until_us: u64,
+    ) -> impl Iterator<Item = OperationIndex> + '_ {
         let deletes = self.writes.deletes.get(&location).into_iter().flatten().copied();
         let invoked_us = self.history.operations[value].invoked_us;
         deletes.filter(move |&delete| {
+            let operation = &self.history.operations[delete];
             // Where deletes are writes of nothing, a stamp decides, whatever came first.
-            let may_follow = self.history.operations[delete].answered_us >= invoked_us;
+            let may_follow = operation.answered_us >= invoked_us;
             let may_come_again = || lost::may_be_evaluated_again(self.history, delete, location);
-            delete != value && (may_follow || self.history.promises.folds || may_come_again())
+            delete != value
+                && operation.invoked_us <= until_us
+                && (may_follow || self.history.promises.folds || may_come_again())
         })
     }
 
-    /// Whether some removal may have ended a value.
-    pub(super) fn may_have_ended(&self, location: Location, value: OperationIndex) -> bool {
-        self.after(location, value).any(|delete| !self.pasts.contains(self.history, value, delete))
+    /// Whether some removal may have ended a value by this time.
+    pub(super) fn may_have_ended(&self, location: Location, value: OperationIndex, until_us: u64) -> bool {
+        self.after(location, value, until_us).any(|delete| !self.pasts.contains(self.history, value, delete))
     }
 
     /// Whether a removal ended a value without regard to causality: its datacenter had that, or its session had read
@@ -141,12 +160,14 @@ impl<'a> Removals<'a> {
         was_there || reads.any(|&read| read == (location, Seen::Value(value)))
     }
 
-    /// Whether some removal may have ended a value that had won against another one, and not that other one.
+    /// Whether some removal may by this time have ended a value that had won against another one, and not that other
+    /// one.
     pub(super) fn may_bring_back(
         &self,
         location: Location,
         lost: OperationIndex,
         won: OperationIndex,
+        until_us: u64,
     ) -> bool {
         let ends = |delete: OperationIndex| {
             let had_both = match self.history.promises.causality {
@@ -155,7 +176,7 @@ impl<'a> Removals<'a> {
             };
             !self.pasts.contains(self.history, won, delete) && !had_both
         };
-        !self.history.promises.folds && self.after(location, won).any(ends)
+        !self.history.promises.folds && self.after(location, won, until_us).any(ends)
     }
 }
 
@@ -194,8 +215,10 @@ pub(super) fn bit_of(history: &History, index: OperationIndex, location: Locatio
     })
 }
 
-/// Every value and every addition that was read must have been written before the answer.
+/// Every value and every addition that was read must have been written before the answer, and so must something where
+/// something was found.
 pub(super) fn thin_air(history: &History) -> Result<(), Violation> {
+    let first = first_values(history);
     for (reader, operation) in history.operations.iter().enumerate() {
         for &(location, seen) in &operation.reads {
             let fine = match seen {
@@ -205,7 +228,8 @@ pub(super) fn thin_air(history: &History) -> Result<(), Violation> {
                         && source.writes.iter().any(|&(at, w)| at == location && w == Written::Value)
                 }),
                 Seen::Bits(bits) => bits & !known_bits(history, location, operation.answered_us) == 0,
-                Seen::Nothing | Seen::Something => true,
+                Seen::Something => first.get(&location).is_some_and(|&at_us| at_us <= operation.answered_us),
+                Seen::Nothing => true,
             };
             if !fine {
                 let words = format!("at {}: {}", history.name(location), history.describe(reader));
@@ -214,6 +238,18 @@ pub(super) fn thin_air(history: &History) -> Result<(), Violation> {
         }
     }
     Ok(())
+}
+
+/// When a value may have been written at each location for the first time.
+fn first_values(history: &History) -> BTreeMap<Location, u64> {
+    let mut first = BTreeMap::new();
+    for operation in history.operations.iter().filter(|operation| operation.outcome != Outcome::Refused) {
+        for &(location, _) in operation.writes.iter().filter(|(_, written)| *written == Written::Value) {
+            let at_us = first.entry(location).or_insert(u64::MAX);
+            *at_us = operation.invoked_us.min(*at_us);
+        }
+    }
+    first
 }
 
 /// The additions that may be in a sum at a time.

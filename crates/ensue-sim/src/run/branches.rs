@@ -70,7 +70,7 @@ impl Run {
                 let words = format!("{what} for ever in {datacenter}");
                 return Ok(Some(Violation::new(property::PROGRESS, words)));
             }
-            if figure(&answers[3], "ensue_disk_full") > 0 {
+            if figure(&answers[3], "ensue_disk_full") != Some(0) {
                 let words = format!("{datacenter} refuses writes though no disk is full");
                 return Ok(Some(Violation::new(property::PROGRESS, words)));
             }
@@ -185,7 +185,8 @@ impl Run {
             let answers = self.ask(clients, datacenter, vec![args("BRANCH INFO")])??;
             let [states, records, keys] =
                 ["states", "records", "keys"].map(|name| rest::number(&answers[0], name));
-            if states > Some(STATES_LEFT) || records > keys {
+            let is_little = states.is_some_and(|states| states <= STATES_LEFT);
+            if !is_little || records.is_none() || records > keys {
                 return Ok(Some(format!("{datacenter}: {}", answers[0])));
             }
         }

@@ -1,8 +1,8 @@
 //! Quiescence: everything is healed, nobody asks any more, and all datacenters must become one.
 
 use super::Run;
-use crate::oracle::history::{Location, OperationIndex};
-use crate::oracle::values::writer_of;
+use super::discarded::Discarded;
+use super::past_reads;
 use crate::oracle::{self, Final, Violation, property};
 use crate::resp::args;
 use crate::resp::{Answer, Answers};
@@ -18,7 +18,6 @@ use crate::world::shape::Site;
 use bytes::Bytes;
 use ensue_protocol::Availability;
 use ensue_types::{Args, CoreId, DatacenterId};
-use std::collections::BTreeSet;
 
 /// Everything must be everywhere, and every tombstone gone, this long after all was healed: the logs are synced every
 /// thirty seconds under `appendfsync no` (more often where a seed draws that), and tombstones wait for several syncs.
@@ -33,14 +32,18 @@ pub(super) const RECONNECT_US: u64 = 3_000_000;
 /// A replica that lags is complete, and is given the lead, within this time.
 const OWNERS_SETTLE_US: u64 = 8_000_000;
 /// Figures that must come down to nothing, and what it means if they do not.
-const UNFINISHED: [(&str, &str); 6] = [
+const UNFINISHED: [(&str, &str); 9] = [
     ("ensue_disk_full", "partitions refuse writes though no disk is full"),
     ("ensue_open_dependency_checks", "questions about dependencies have no answer"),
     ("ensue_waiting_entries", "replicated entries wait for their dependencies"),
     ("ensue_transactions", "transactions do not end"),
     ("ensue_waiting_rows", "changes wait for their turn in a row"),
     ("ensue_waiting_reads", "reads wait for a coordinator"),
+    ("ensue_waiting_for_times", "reads wait for times"),
+    ("ensue_waiting_pops", "pops wait for elements"),
+    ("ensue_cuts", "snapshots are still being read"),
 ];
+const TOMBSTONES: &str = "ensue_tombstones";
 /// What is everywhere is shown everywhere after so long at most, where a protocol shows it late.
 const SHOWN_US_MAX: u64 = 20_000_000;
 /// So many sessions with a past ask again in each datacenter when all is done.
@@ -59,10 +62,7 @@ impl Run {
         }
         let restless = self.come_to_rest(workload)?;
         let finals = self.read_everything(workload);
-        if let Some((home, questions)) = workload.queue_questions(&self.world) {
-            let answers = self.ask(workload, home, questions)??;
-            workload.note_queues(&answers);
-        }
+        self.note_queues(workload)?;
         match finals {
             // What the history says explains more than "it does not come to rest".
             Ok(finals) => {
@@ -75,7 +75,11 @@ impl Run {
             }
         }
         restless.map_or(Ok(()), Err)?;
-        self.ask_with_a_past(workload)
+        self.ask_with_a_past(workload)?;
+        self.past_reads.judge(&self.finals)?;
+        self.seal();
+        self.count_keys(workload)?;
+        self.settle_homes(workload)
     }
 
     /// Replicated partitions go back to the nodes that are meant to own them, for which sessions there are errors.
@@ -134,9 +138,10 @@ impl Run {
             for datacenter in self.world.survivors() {
                 let mut commands = vec![merge.clone()];
                 for _ in 0..ASKED_AGAIN {
-                    commands.extend([args("GET r0"), args("MGET r0 r1 d0 d1")]);
+                    commands.extend(past_reads::QUESTIONS.map(args));
                 }
                 let mut answers = self.ask(workload, datacenter, commands)??;
+                self.past_reads.note(datacenter, &answers[1..]);
                 // Clocks may differ, and messages be late, by more than a read may wait: then it is answered when the
                 // time that was asked for has come, or to the session as it has fallen back.
                 let waits = |answer: &Answer| answer.error().is_some_and(|text| self.is_excused(text));
@@ -166,19 +171,11 @@ impl Run {
     }
 
     /// A datacenter is lost for good, and with it what only it had. The others come to have the same of it, discard
-    /// what depends on what nobody has, and wait for nothing. What they have shown must still be right, and each of
-    /// them answers everything.
+    /// what depends on what nobody has, and wait for nothing. What they have shown must still be right, each of them
+    /// answers everything, and nothing is gone but what only the lost one had, and what is listed as discarded.
     fn settle_without_the_lost(&mut self, workload: &mut Workload) -> Result<(), Violation> {
         self.declare_the_lost(workload)?;
-        let discarded = self.become_equal(workload)?;
-        if !discarded.is_empty() {
-            self.marks.add(Mark::Discarded);
-        }
-        // An addition or a deletion does not say which operation made it.
-        if let Some(writes) = discarded_writes(workload, &discarded) {
-            workload.history.discarded = writes;
-            self.judge(workload)?;
-        }
+        self.become_equal(workload)?;
         if self.world.options.promises().causality {
             self.ask_with_a_past(workload)?;
         }
@@ -187,7 +184,54 @@ impl Run {
         for datacenter in self.world.survivors() {
             self.ask_everything(workload, datacenter, &questions)?;
         }
-        Ok(())
+        self.seal();
+        self.judge_survivors(workload)
+    }
+
+    /// The survivors are asked once more: what they list as discarded, now that all of them know it, and everything.
+    fn judge_survivors(&mut self, workload: &mut Workload) -> Result<(), Violation> {
+        let discarded = self.become_equal(workload)?;
+        if !discarded.is_empty() {
+            self.marks.add(Mark::Discarded);
+        }
+        let discarded = Discarded::of(&workload.history, &discarded);
+        let lost = self.lost();
+        workload.lose_datacenters(&lost, &discarded.keys);
+        workload.history.discarded = discarded.named.union(&discarded.meant).copied().collect();
+        match self.read_survivors(workload) {
+            Ok(finals) => self.finals = finals,
+            Err(violation) => {
+                self.judge(workload)?;
+                return Err(violation);
+            }
+        }
+        self.judge(workload)?;
+        if !self.world.options.promises().shows_late {
+            self.past_reads.judge(&self.finals)?;
+        }
+        oracle::judge_discarded(&workload.history, &discarded.named)?;
+        self.count_keys(workload)
+    }
+
+    /// What survivors answer to the questions of the end, again and again where it is shown late.
+    fn read_survivors(&mut self, workload: &mut Workload) -> Result<Vec<Final>, Violation> {
+        let datacenters = self.world.options.shape.datacenters;
+        let questions = Questions::new(workload, datacenters, self.world.now());
+        let deadline = self.world.now() + SHOWN_US_MAX;
+        loop {
+            let mut answers = Vec::new();
+            for datacenter in self.world.survivors() {
+                answers.push((datacenter, self.ask_everything(workload, datacenter, &questions)?));
+            }
+            let read = answers.iter().map(|(datacenter, answers)| questions.read(*datacenter, answers));
+            let finals: Result<Vec<Final>, Violation> = read.collect();
+            let is_whole = finals.as_ref().is_ok_and(|f| oracle::judge_end(&workload.history, f).is_ok());
+            let may_come = self.world.options.promises().shows_late && self.world.now() < deadline;
+            if is_whole || !may_come {
+                return finals;
+            }
+            self.idle(workload, LOOK_AGAIN_US)?;
+        }
     }
 
     /// A survivor answers every question of a fresh session. A message of another one may be slow even now: a session
@@ -197,13 +241,13 @@ impl Run {
         workload: &mut Workload,
         datacenter: DatacenterId,
         questions: &Questions,
-    ) -> Result<(), Violation> {
+    ) -> Result<Vec<Answer>, Violation> {
         let deadline = self.world.now() + SHOWN_US_MAX;
         loop {
             let answers = self.ask(workload, datacenter, questions.texts())??;
             let mut errors = answers.iter().filter_map(Answer::error);
             let error = errors.clone().find(|error| !self.is_late(error)).or_else(|| errors.next());
-            let Some(error) = error else { return Ok(()) };
+            let Some(error) = error else { return Ok(answers) };
             if !self.is_late(error) || self.world.now() >= deadline {
                 let words = format!("{datacenter} answers error {error} since another datacenter is lost");
                 return Err(Violation::new(property::AVAILABILITY, words));
@@ -248,6 +292,7 @@ impl Run {
             let mut lists = Vec::new();
             let mut named = Vec::new();
             let mut left = [0; UNFINISHED.len()];
+            let mut untold = None;
             let mut parted = 0;
             for datacenter in self.world.survivors() {
                 let questions = ["CAUSAL DIGEST", "CAUSAL DIGEST 1", "CAUSAL DISCARDED", "INFO"].map(args);
@@ -255,11 +300,9 @@ impl Run {
                 digests.push(format!("{} and {}", answers[0], answers[1]));
                 lists.push(lines(&answers[2]));
                 named.push(updates(lists.last().expect("it was just pushed")));
-                for (left, (name, _)) in left.iter_mut().zip(UNFINISHED) {
-                    *left += figure(&answers[3], name);
-                }
+                untold = untold.or(add_unfinished(&answers[3], &mut left));
                 for lost in self.lost() {
-                    parted += figure(&answers[3], &format!("ensue_parted_{lost}_partitions"));
+                    parted += figure(&answers[3], &format!("ensue_parted_{lost}_partitions")).unwrap_or(0);
                 }
             }
             let everywhere =
@@ -268,13 +311,17 @@ impl Run {
             let equal = digests.iter().all(|digest| *digest == digests[0]);
             let listed = named.iter().all(|updates| *updates == named[0]);
             let known = !self.world.options.promises().goes_by_times || parted == everywhere as u64;
-            if equal && listed && known && unfinished.is_none() {
+            if equal && listed && known && unfinished.is_none() && untold.is_none() {
                 return Ok(lists.swap_remove(0));
             }
             if self.world.now() > deadline {
                 return Err(match unfinished {
                     Some((count, (_, what))) => {
                         Violation::new(property::PROGRESS, format!("{count} {what} since one is dead"))
+                    }
+                    None if untold.is_some() => {
+                        let words = format!("INFO does not say {}", untold.unwrap_or_default());
+                        Violation::new(property::PROGRESS, words)
                     }
                     None if !known => {
                         let words = format!("{parted} of {everywhere} partitions know what was lost");
@@ -343,10 +390,13 @@ impl Run {
             }
             self.marks.add(Mark::Digest);
             digests.push(format!("{} and {}", answers[0], answers[1]));
-            tombstones += figure(&answers[2], "ensue_tombstones");
-            for (left, (name, _)) in left.iter_mut().zip(UNFINISHED) {
-                *left += figure(&answers[2], name);
+            let kept = figure(&answers[2], TOMBSTONES);
+            let untold = kept.is_none().then_some(TOMBSTONES);
+            if let Some(name) = untold.or(add_unfinished(&answers[2], &mut left)) {
+                let words = format!("INFO of {datacenter} does not say {name}");
+                return Ok(Some(Violation::new(property::PROGRESS, words)));
             }
+            tombstones += kept.unwrap_or(0);
         }
         if let Some((count, (_, what))) = left.into_iter().zip(UNFINISHED).find(|(count, _)| *count > 0) {
             let words = format!("{count} {what} for ever");
@@ -478,37 +528,28 @@ fn updates(lines: &[String]) -> Vec<String> {
     updates
 }
 
-/// Which writes the lines name; nothing if they have effects that do not say who made them.
-fn discarded_writes(
-    workload: &mut Workload,
-    lines: &[String],
-) -> Option<BTreeSet<(OperationIndex, Location)>> {
-    let mut writes = BTreeSet::new();
-    for line in lines {
-        let line: serde_json::Value = serde_json::from_str(line).expect("each write is listed as JSON");
-        for effect in line["effects"].as_array().expect("what it did is listed") {
-            let text = |name: &str| effect[name].as_str();
-            let (key, put) = (text("key")?, text("put")?);
-            let location = match text("field").or(text("member")) {
-                Some(name) => workload.history.location(&format!("{key}/{name}")),
-                None => workload.history.location(key),
-            };
-            writes.insert((writer_of(text("member").unwrap_or(put))?, location));
+/// Adds what a datacenter has unfinished. The figure that it does not tell, if there is one.
+fn add_unfinished(info: &Answer, left: &mut [u64; UNFINISHED.len()]) -> Option<&'static str> {
+    let mut untold = None;
+    for (left, (name, _)) in left.iter_mut().zip(UNFINISHED) {
+        match figure(info, name) {
+            Some(number) => *left += number,
+            None => untold = Some(name),
         }
     }
-    Some(writes)
+    untold
 }
 
-/// A figure of `INFO`; nothing counts as 0.
-pub(super) fn figure(info: &Answer, name: &str) -> u64 {
-    let text = info.text().unwrap_or_default();
-    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    value.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+/// A figure of `INFO`, if it is there.
+pub(super) fn figure(info: &Answer, name: &str) -> Option<u64> {
+    let line = info.text()?.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line?.trim().parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::rest_us_max;
+    use super::{UNFINISHED, add_unfinished, rest_us_max};
+    use crate::resp::Answer;
     use crate::rules::Rules;
     use crate::world::options::Options;
 
@@ -524,5 +565,15 @@ mod tests {
             assert!(rest_us_max(options) > 1_000 * options.clock.wild_ms + rounds_us, "{:?}", options.clock);
         }
         assert!(!wild.is_empty());
+    }
+
+    #[test]
+    fn a_figure_that_is_not_there_is_not_zero() {
+        let lines = UNFINISHED.map(|(name, _)| format!("{name}:2\r\n"));
+        let (mut left, info) = ([1; UNFINISHED.len()], |text: String| Answer::Bulk(text.into_bytes()));
+        assert_eq!(add_unfinished(&info(lines.concat()), &mut left), None);
+        assert_eq!(left, [3; UNFINISHED.len()]);
+        assert_eq!(add_unfinished(&info(lines[..8].concat()), &mut left), Some("ensue_cuts"));
+        assert_eq!(add_unfinished(&Answer::Error("ERR".to_owned()), &mut left), Some("ensue_cuts"));
     }
 }

@@ -131,6 +131,8 @@ pub enum Step {
         partition: PartitionId,
         order: DiskOrder,
     },
+    /// From now on partitions of this datacenter may stop though no disk is at fault.
+    Stops(Place),
     Hold(Hold),
     Release(Hold),
     /// A token like the one kept under a name, with a write that this place has not made; kept under another name.
@@ -229,6 +231,7 @@ impl Parser {
             ("lose", [place]) => Step::Lose(self.place(place)?),
             ("restart", [place]) => Step::Restart(self.place(place)?),
             ("stop", [place]) => Step::Stop(self.place(place)?),
+            ("stops", [place]) => Step::Stops(self.place(place)?),
             ("restamp", [place]) => Step::Restamp(self.place(place)?),
             ("wipe" | "copy" | "restore" | "exchange" | "put-back", [place]) => {
                 directories(first, self.place(place)?)

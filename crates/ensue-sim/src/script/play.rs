@@ -4,7 +4,7 @@ use super::parse::{DiskOrder, Line, Place, Say, Step, Wanted};
 use crate::random::Random;
 use crate::resp::args;
 use crate::resp::{Answer, Answers};
-use crate::run::to_screen;
+use crate::run::{to_screen, unexcused};
 use crate::workload::forgery;
 use crate::workload::model::normal;
 use crate::world::clock::EPOCH_MS;
@@ -14,8 +14,9 @@ use crate::world::options::Options;
 use crate::world::shape::{ProcessId, Site};
 use crate::world::{Happening, World};
 use bytes::Bytes;
+use ensue_node::Trace;
 use ensue_types::{Args, CoreId, DatacenterId, PartitionId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// An answer that was waited for comes within this time.
 const ANSWER_US_MAX: u64 = 5_000_000;
@@ -37,15 +38,26 @@ struct Player {
     speakers: BTreeMap<(DatacenterId, String), Speaker>,
     kept: BTreeMap<String, Vec<u8>>,
     probes: u64,
+    /// What no disk gave a partition a reason to, if that has happened.
+    unexcused: Option<String>,
+    /// Whose partitions may stop all the same.
+    may_stop: BTreeSet<DatacenterId>,
 }
 
 pub(super) fn play(options: Options, lines: &[Line], print: bool) -> Result<(), String> {
     let mut world = World::new(options);
     world.trace = print.then(to_screen);
-    let mut player = Player { world, speakers: BTreeMap::new(), kept: BTreeMap::new(), probes: 0 };
+    let (speakers, kept) = (BTreeMap::new(), BTreeMap::new());
+    let mut player = Player { world, speakers, kept, probes: 0, unexcused: None, may_stop: BTreeSet::new() };
     player.start()?;
     for line in lines {
-        player.step(&line.step).map_err(|why| format!("line {}: {}: {why}", line.number, line.text))?;
+        let stepped = player.step(&line.step).and_then(|()| player.unexcused.take().map_or(Ok(()), Err));
+        stepped.map_err(|why| format!("line {}: {}: {why}", line.number, line.text))?;
+    }
+    // What was held was said when it was sent, not when it is released.
+    let is_held = lines.iter().any(|line| matches!(line.step, Step::Hold(_)));
+    if let Some(words) = player.world.said.taken_back().filter(|_| !is_held) {
+        return Err(format!("what was said to be durable, received or over is taken back: {words}"));
     }
     if !player.world.aims.is_empty() {
         return Err("a crash was aimed at a step that was never taken".to_owned());
@@ -96,6 +108,10 @@ impl Player {
                 let forged =
                     forgery::naming(token, options.protocol, place, at_ms).ok_or("this is no token")?;
                 self.kept.insert(name.clone(), forged);
+                Ok(())
+            }
+            Step::Stops(place) => {
+                self.may_stop.insert(place.datacenter);
                 Ok(())
             }
             Step::Restamp(place) => match self.world.restamp(place.datacenter)? {
@@ -194,11 +210,23 @@ impl Player {
             Happening::Hangup { connection } => {
                 self.speakers.retain(|_, speaker| speaker.connection != connection);
             }
-            Happening::Struck { .. }
-            | Happening::WentOn { .. }
-            | Happening::ServesTheRest { .. }
-            | Happening::Trace { .. }
-            | Happening::Alarm(_) => {}
+            Happening::Struck { .. } | Happening::Trace { is_excused: true, .. } | Happening::Alarm(_) => {}
+            Happening::Trace { site, trace, .. } => {
+                let datacenter = self.world.options.shape.datacenter(site);
+                if matches!(trace, Trace::PartitionStopped { .. }) && self.may_stop.contains(&datacenter) {
+                    return;
+                }
+                self.unexcused.get_or_insert(unexcused(datacenter, &trace).to_string());
+            }
+            Happening::WentOn { site, partition } => {
+                let datacenter = self.world.options.shape.datacenter(site);
+                self.unexcused.get_or_insert(format!("{datacenter} {partition} went on after a disk error"));
+            }
+            Happening::ServesTheRest { site, partition } => {
+                let datacenter = self.world.options.shape.datacenter(site);
+                self.unexcused
+                    .get_or_insert(format!("{datacenter} {partition} serves a log that lost its end"));
+            }
         }
     }
 

@@ -203,6 +203,16 @@ impl Workload {
         Some((*home, texts.map(|text| resp::args(&text)).collect()))
     }
 
+    /// What asks for the digest of the keyspace of these clients, if there are any.
+    pub fn digest_of_homes(&self) -> Option<String> {
+        (!self.at_home.clients.is_empty()).then(|| format!("CAUSAL DIGEST {KEYSPACE}"))
+    }
+
+    /// Whether it is known what is left in the queues.
+    pub fn has_noted_queues(&self) -> bool {
+        self.at_home.history.left.is_some()
+    }
+
     /// These are the answers.
     pub fn note_queues(&mut self, answers: &[Answer]) {
         let elements = |answer: &Answer| match answer {

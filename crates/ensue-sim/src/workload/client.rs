@@ -4,12 +4,13 @@ use super::command::Command;
 use super::escrows;
 use super::model::Model;
 use super::streams;
-use crate::oracle::history::{OperationIndex, SessionIndex};
+use crate::oracle::history::{OperationIndex, PowerLost, SessionIndex};
 use crate::random::Random;
 use crate::resp::{Answer, Answers};
 use crate::world::event::ConnectionId;
 use crate::world::shape::Site;
-use std::collections::VecDeque;
+use ensue_types::DatacenterId;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A key with a deadline, of one client.
 #[derive(Clone, Debug)]
@@ -87,15 +88,27 @@ pub struct Client {
     pub fell_back_us: Option<u64>,
     /// An operation on private keys has an unknown outcome.
     pub model_uncertain: bool,
+    /// When it was last in each datacenter.
+    pub places: Places,
     pub expiring: Option<Expiring>,
 }
 
 /// Private keys that are no longer used, and their certain content.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Relic {
     pub prefix: String,
     pub model: Model,
     pub certain: bool,
+    /// When their client was last in each datacenter.
+    pub places: Places,
+}
+
+/// When somebody was last in each datacenter.
+pub type Places = BTreeMap<DatacenterId, u64>;
+
+/// Whether a power failure may have taken something of a client that was in these places.
+pub fn may_have_lost(places: &Places, losses: &[PowerLost]) -> bool {
+    losses.iter().any(|loss| places.get(&loss.datacenter).is_some_and(|&at_us| at_us >= loss.since_us))
 }
 
 impl Client {
@@ -116,6 +129,7 @@ impl Client {
             model: Model::default(),
             fell_back_us: None,
             model_uncertain: false,
+            places: Places::new(),
             expiring: None,
         }
     }
@@ -165,5 +179,24 @@ impl Request {
             }
             other => Err(Answer::Error(format!("EXEC answered {other:?}"))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ensue_types::PartitionId;
+
+    #[test]
+    fn a_power_failure_takes_nothing_of_who_was_elsewhere_or_had_left_before_it_was_synced() {
+        let loss = |datacenter, since_us| {
+            let (datacenter, partition) = (DatacenterId(datacenter), PartitionId(0));
+            PowerLost { datacenter, partition, since_us, at_us: 100, is_whole: false }
+        };
+        let places = Places::from([(DatacenterId(0), 50), (DatacenterId(1), 90)]);
+        assert!(may_have_lost(&places, &[loss(0, 40)]));
+        assert!(!may_have_lost(&places, &[loss(0, 60)]));
+        assert!(!may_have_lost(&places, &[loss(2, 0)]));
+        assert!(may_have_lost(&places, &[loss(2, 0), loss(1, 90)]));
     }
 }

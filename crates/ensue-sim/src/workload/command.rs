@@ -17,6 +17,8 @@ pub enum Expect {
     /// Any answer but an error of the protocol.
     Anything,
     Integer,
+    /// 1: the member that was added is one that nobody else adds.
+    Added,
     /// The value of a location, or nil.
     Value(Location),
     /// The values of several, in order.
@@ -64,8 +66,8 @@ pub enum Expect {
         sure_until_us: u64,
         gone_after_us: u64,
     },
-    /// An error, whichever.
-    Refused,
+    /// An error that begins so.
+    Refused(&'static str),
 }
 
 /// A command and the meaning of its answer.
@@ -108,6 +110,7 @@ impl Command {
             Expect::Folded(key) => finding.folded.push(folded::read(key, answer).ok_or_else(wrong)?),
             Expect::Ok if *answer == Answer::Status("OK".to_owned()) => {}
             Expect::Integer if matches!(answer, Answer::Integer(_)) => {}
+            Expect::Added => self.is_added(answer)?,
             Expect::Bounded => self.is_within_bounds(answer)?,
             Expect::Value(location) | Expect::Taken(location) => {
                 finding.reads.push((*location, value(answer).ok_or_else(wrong)?));
@@ -153,7 +156,7 @@ impl Command {
                     [*sure_until_us, *gone_after_us],
                 )?;
             }
-            Expect::Refused => {
+            Expect::Refused(_) => {
                 let words = format!(
                     "a token was taken that is from too far ahead, or names what was never issued: {answer}"
                 );
@@ -162,6 +165,15 @@ impl Command {
             Expect::Ok | Expect::Integer | Expect::Stopped => return Err(wrong()),
         }
         Ok(finding)
+    }
+
+    /// What nobody else adds was not there.
+    fn is_added(&self, answer: &Answer) -> Result<(), Violation> {
+        if *answer == Answer::Integer(1) {
+            return Ok(());
+        }
+        let words = format!("{} answered {answer}: nobody else adds this member", self.text());
+        Err(Violation::new(property::THIN_AIR, words))
     }
 
     /// A bounded counter is not below zero.

@@ -1,13 +1,17 @@
 //! What clients ask of bounded counters.
 //!
 //! `bc0` and on are made once each, with 40 and no less than nothing, and then changed and read by everyone: no answer
-//! may be below nothing, and at the end the value is what was acknowledged, as that of other counters of which the
-//! total is known. With `me0` everything is done, and with `med0` deadlines are set, too: only convergence is
-//! checked.
+//! may be below nothing, who has made one finds it, and at the end the value is what was acknowledged, as that of other
+//! counters of which the total is known. With `me0` everything is done, and with `med0` deadlines are set, too: only
+//! convergence is checked.
 
+use super::Workload;
 use super::command::{Command, Expect};
 use super::keys::Total;
 use super::mix::{Draft, Drawer, Kind};
+use crate::oracle::history::OperationIndex;
+use crate::oracle::{Violation, property};
+use crate::resp::Answer;
 
 /// What a counter begins with, above its bound of zero.
 const INITIAL: i64 = 40;
@@ -27,6 +31,43 @@ pub(super) fn is_bounded(key: &str) -> bool {
 pub(super) fn keeps_bound(total: &Total, value: i64) -> bool {
     let added: i64 = total.unknown.iter().filter(|amount| **amount > 0).sum();
     value >= 0 && total.acknowledged + added >= 0
+}
+
+impl Workload {
+    /// Who has made a counter, and was told so, does not hear that there is none. What the power took, or was discarded
+    /// with a datacenter, may be gone.
+    pub(super) fn knows_its_counter(
+        &mut self,
+        index: OperationIndex,
+        command: &Command,
+        answer: &Answer,
+    ) -> Result<(), Violation> {
+        let key =
+            command.args.get(1).map(|key| String::from_utf8_lossy(key).into_owned()).unwrap_or_default();
+        if !matches!(command.expect, Expect::Bounded) || !is_bounded(&key) {
+            return Ok(());
+        }
+        let is_none = match answer {
+            Answer::Nil => true,
+            answer => answer.error().is_some_and(|words| words.starts_with("ERR no such key")),
+        };
+        if &command.args[0][..] == b"BCREATE" && answer.error().is_none() {
+            self.keys.made.insert(key, index);
+            return Ok(());
+        }
+        let Some(&made) = self.keys.made.get(&key).filter(|_| is_none) else { return Ok(()) };
+        let (maker, asker) = (&self.history.operations[made], &self.history.operations[index]);
+        if maker.session != asker.session || !self.history.power_losses.is_empty() {
+            return Ok(());
+        }
+        let words = format!(
+            "{} answered {answer} to who had made it\n{}\n{}",
+            command.text(),
+            self.history.describe(made),
+            self.history.describe(index)
+        );
+        Err(Violation::new(property::STALE, words))
+    }
 }
 
 impl Drawer<'_> {
@@ -63,5 +104,47 @@ impl Drawer<'_> {
             _ => format!("BDECRBY {key} {number}"),
         };
         draft.commands.push(Command::new(&text, Expect::Anything));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::Rules;
+    use crate::world::World;
+    use crate::world::options::Options;
+    use crate::world::shape::Shape;
+    use ensue_types::DatacenterId;
+
+    #[test]
+    fn who_has_made_a_counter_finds_it() {
+        let shape = Shape { datacenters: 2, cores: 1, partitions: 2, one_process: true, replicas: 1 };
+        let mut world = World::new(Options::calm(shape, 10, Rules::default()));
+        let mut workload = Workload::new(&mut world);
+        let mut operations = Vec::new();
+        for session in [workload.history.session(), workload.history.session()] {
+            for _ in 0..2 {
+                operations.push(workload.history.invoke(session, DatacenterId(0), 1, Vec::new(), Vec::new()));
+            }
+        }
+        let mut ask = |index: usize, text: &str, answer: Answer| {
+            let command = Command::new(text, Expect::Bounded);
+            workload.knows_its_counter(operations[index], &command, &answer).map_err(|wrong| wrong.property)
+        };
+        let none = || Answer::Error("ERR no such key".to_owned());
+        assert_eq!(ask(1, "BGET bc0", Answer::Nil), Ok(()), "nobody has made it");
+        assert_eq!(ask(0, "BCREATE bc0 40 MIN 0", Answer::Integer(40)), Ok(()));
+        assert_eq!(ask(1, "BGET bc0", Answer::Integer(40)), Ok(()));
+        assert_eq!(ask(1, "BGET bc0", Answer::Nil), Err(property::STALE));
+        assert_eq!(ask(1, "BDECRBY bc0 1", none()), Err(property::STALE));
+        assert_eq!(ask(1, "BGET bc1", Answer::Nil), Ok(()), "that is another one");
+        assert_eq!(ask(2, "BGET bc0", Answer::Nil), Ok(()), "another session need not have it");
+    }
+
+    #[test]
+    fn a_member_that_nobody_else_adds_is_new() {
+        let add = Command::new("SADD s0 v1", Expect::Added);
+        assert!(add.interpret(&Answer::Integer(1), 0, 1).is_ok());
+        assert!(add.interpret(&Answer::Integer(0), 0, 1).is_err());
     }
 }

@@ -39,6 +39,8 @@ pub struct Keys {
     pub totals: BTreeMap<String, Total>,
     /// How many bounded counters were made, or may have been.
     pub escrows: usize,
+    /// Bounded counters that were made, each by this operation.
+    pub made: BTreeMap<String, OperationIndex>,
     /// Keys that somebody saw gone after their deadline, and where: no time comes back in which they were there.
     pub gone: Vec<(DatacenterId, String)>,
     /// Every acknowledged addition to them.
@@ -66,6 +68,7 @@ impl Keys {
             members: BTreeMap::new(),
             totals: BTreeMap::new(),
             escrows: 0,
+            made: BTreeMap::new(),
             gone: Vec::new(),
             added: Vec::new(),
             expiring: Vec::new(),
@@ -85,12 +88,27 @@ impl Keys {
 
     /// What was acknowledged and may be lost is unknown.
     pub fn doubt(&mut self, history: &History) {
-        for (key, amount, operation) in &self.added {
-            let partition = partition_of(key.as_bytes(), history.partitions);
-            if may_be_lost(history, *operation, partition) {
-                let total = self.totals.entry(key.clone()).or_default();
+        self.doubt_those(|key, operation| {
+            may_be_lost(history, operation, partition_of(key.as_bytes(), history.partitions))
+        });
+    }
+
+    /// What was acknowledged by a datacenter that is lost for good is unknown, and so is what may have been discarded
+    /// with it.
+    pub fn doubt_lost(&mut self, history: &History, discarded: &BTreeSet<String>) {
+        self.doubt_those(|key, operation| {
+            discarded.contains(key) || history.dead.contains(&history.operations[operation].datacenter)
+        });
+    }
+
+    fn doubt_those(&mut self, is_doubtful: impl Fn(&str, OperationIndex) -> bool) {
+        for (key, amount, operation) in std::mem::take(&mut self.added) {
+            if is_doubtful(&key, operation) {
+                let total = self.totals.entry(key).or_default();
                 total.acknowledged -= amount;
-                total.unknown.push(*amount);
+                total.unknown.push(amount);
+            } else {
+                self.added.push((key, amount, operation));
             }
         }
     }
@@ -138,12 +156,26 @@ pub fn sum_text(key: &str, field: Option<&str>) -> String {
 impl Total {
     /// Whether a final value is the acknowledged sum and some of what is unknown.
     pub fn allows(&self, value: i64) -> bool {
-        if self.unknown.len() > 16 {
-            return true;
+        let mut sums = BTreeSet::from([self.acknowledged]);
+        for amount in &self.unknown {
+            let with_it: Vec<i64> = sums.iter().map(|sum| sum + amount).collect();
+            sums.extend(with_it);
         }
-        (0..1u32 << self.unknown.len()).any(|chosen| {
-            let some = self.unknown.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1);
-            self.acknowledged + some.map(|(_, amount)| amount).sum::<i64>() == value
-        })
+        sums.contains(&value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Total;
+
+    #[test]
+    fn a_total_is_what_is_acknowledged_and_some_of_what_is_unknown_however_much_that_is() {
+        let total = Total { acknowledged: 10, unknown: vec![40, -3, 5] };
+        assert!([10, 7, 15, 12, 50, 52].into_iter().all(|value| total.allows(value)));
+        assert!(![9, 11, 16, 53, 1_000].into_iter().any(|value| total.allows(value)));
+        let much = Total { acknowledged: 0, unknown: vec![2; 200] };
+        assert!(much.allows(0) && much.allows(400));
+        assert!(!much.allows(3) && !much.allows(402) && !much.allows(-2));
     }
 }

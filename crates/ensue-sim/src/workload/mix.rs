@@ -449,7 +449,7 @@ impl Drawer<'_> {
                 let member = value_of(self.history.next());
                 let location = self.history.location(&format!("{key}/{member}"));
                 known.push((member.clone(), location, self.history.next()));
-                draft.commands.push(Command::new(&format!("SADD {key} {member}"), Expect::Integer));
+                draft.commands.push(Command::new(&format!("SADD {key} {member}"), Expect::Added));
                 draft.writes.push((location, Written::Value));
             }
             Kind::MemberDelete if !known.is_empty() => {

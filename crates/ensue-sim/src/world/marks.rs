@@ -62,6 +62,8 @@ pub enum Mark {
     FellBack,
     /// A request was answered `DISCARDED`, and something was discarded with a dead datacenter.
     Parted,
+    /// A transaction that watched a key was executed.
+    WatchedExecuted,
     /// A script was stopped by its steps.
     ScriptStopped,
     /// A handler of conflicts made nothing of the values that it was given.

@@ -44,7 +44,7 @@ pub(super) struct Line<'a> {
     pub reason: Option<Text<'a>>,
 }
 
-/// An operation: one of the six words, and what belongs to it.
+/// An operation: one of the seven words, and what belongs to it.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step<'a> {
@@ -64,6 +64,9 @@ pub(super) struct Step<'a> {
     /// The number of a keyspace, or `all`.
     #[serde(borrow, default)]
     pub flush: Option<Text<'a>>,
+    /// A row that was read whole: the reads beside it say what it held.
+    #[serde(borrow, default)]
+    pub row: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "stated")]
     pub value: Option<Option<Text<'a>>>,
     #[serde(borrow, default, deserialize_with = "stated")]

@@ -3,12 +3,14 @@
 use super::elements;
 use super::line::{Line, Step, Text};
 use super::removals::{self, Flush, Rename};
+use super::rows::{self, RowRead};
 use crate::builder::Builder;
 use crate::format::ReadError;
 use crate::history::{
     History, Key, LeftOut, Operation, Outcome, SessionIndex, Transaction, TransactionIndex, Value,
 };
 use crate::tables::Map;
+use std::collections::BTreeSet;
 use std::io::BufRead;
 
 /// The version of the form that the event `history` may name.
@@ -53,6 +55,7 @@ struct Reader {
     /// What they did is known when everything was read.
     renames: Vec<Rename>,
     flushes: Vec<Flush>,
+    rows: Vec<RowRead>,
     /// The event `history` came, so the event `end` must.
     is_opened: bool,
     is_closed: bool,
@@ -69,6 +72,7 @@ impl Reader {
             naming: Vec::new(),
             renames: Vec::new(),
             flushes: Vec::new(),
+            rows: Vec::new(),
             is_opened: false,
             is_closed: false,
         }
@@ -146,6 +150,10 @@ impl Reader {
             self.only_one_word(step)?;
             if step.rename.is_some() || step.flush.is_some() {
                 self.removal(step, outcome, index)?;
+            } else if let Some(row) = &step.row {
+                let place = self.builder.history().transaction(index).operations.len();
+                let read = RowRead { transaction: index, place, row: row.0.to_string() };
+                self.rows.extend((outcome == Outcome::Committed).then_some(read));
             } else if let Some(operation) = self.operation(step, outcome)? {
                 self.builder.transaction_mut(index).operations.push(operation);
             }
@@ -235,11 +243,11 @@ impl Reader {
     }
 
     fn only_one_word(&self, step: &Step<'_>) -> Result<(), ReadError> {
-        let words = [&step.read, &step.write, &step.add, &step.count, &step.rename, &step.flush];
+        let words = [&step.read, &step.write, &step.add, &step.count, &step.rename, &step.flush, &step.row];
         match words.iter().filter(|word| word.is_some()).count() {
             1 => Ok(()),
             _ => Err(self.wrong(
-                "an operation has exactly one of `read`, `write`, `add`, `count`, `rename` and `flush`",
+                "an operation has exactly one of `read`, `write`, `add`, `count`, `rename`, `flush` and `row`",
             )),
         }
     }
@@ -333,6 +341,11 @@ impl Reader {
         }
         let mut history = self.builder.finish();
         removals::expand(&mut history, &self.renames, &self.flushes);
+        // Where removals stand in the same transaction, places are not what they were.
+        let removals = self.renames.iter().map(|one| one.transaction);
+        let removals: BTreeSet<_> = removals.chain(self.flushes.iter().map(|one| one.transaction)).collect();
+        self.rows.retain(|read| !removals.contains(&read.transaction));
+        rows::expand(&mut history, &self.rows);
         elements::settle(&mut history);
         Ok(history)
     }

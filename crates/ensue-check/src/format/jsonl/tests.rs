@@ -153,7 +153,7 @@ fn what_is_wrong_is_named_with_its_place() {
     check_error(
         "{\"session\":\"a\",\"operations\":[{\"read\":\"x\",\"value\":1,\"write\":\"x\"}]}\n",
         expect![
-            "line 1, column 1: an operation has exactly one of `read`, `write`, `add`, `count`, `rename` and `flush`"
+            "line 1, column 1: an operation has exactly one of `read`, `write`, `add`, `count`, `rename`, `flush` and `row`"
         ],
     );
     check_error(

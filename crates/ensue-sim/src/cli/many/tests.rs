@@ -1,6 +1,7 @@
 //! A run that does not repeat is a violation, and a record keeps its head and gets a row.
 
 use super::{RECORD_HEAD, Sum, differs, record, run_many};
+use crate::cli::total::Total;
 use crate::cli::{SimOptions, run_seed};
 use crate::oracle::property;
 use crate::rules::Rules;
@@ -45,7 +46,7 @@ fn broken_run(keep_going: bool) -> (i32, String, usize) {
         keep_going,
         ..SimOptions::default()
     };
-    let code = run_many(&options, Rules::breaking(Rule::RememberReads));
+    let code = run_many(&options, Rules::breaking(Rule::RememberReads), &mut Total::default());
     let text = std::fs::read_to_string(&path).unwrap();
     let left = std::fs::read_dir(&directory).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_dir());
     let left = left.count();

@@ -1,7 +1,7 @@
 //! Messages and reads made by hand.
 
 use super::{StaleReads, Staleness};
-use crate::oracle::history::{History, Outcome, Seen, Written};
+use crate::oracle::history::{History, Outcome, PowerLost, Seen, Written};
 use crate::oracle::property;
 use bytes::Bytes;
 use ensue_protocol::Promises;
@@ -111,4 +111,28 @@ fn what_was_given_another_time_is_not_newer_than_what_replaced_it() {
         staleness.on_send(30, &acknowledgement(2));
         assert_eq!(staleness.judge(&history).is_ok(), recovers);
     }
+}
+
+#[test]
+fn what_another_datacenter_acknowledged_is_kept_until_that_loses_something() {
+    let mut history = History::default();
+    let location = history.location("r0");
+    let mut staleness = Staleness::default();
+    staleness.on_send(1, &entry(0, 1));
+    staleness.on_send(2, &entry(1, 2));
+    assert!(staleness.kept(&history).is_empty());
+    staleness.on_send(3, &acknowledgement(1));
+    assert_eq!(staleness.kept(&history).into_iter().collect::<Vec<_>>(), [(0, location)]);
+    staleness.on_send(9, &acknowledgement(2));
+    let loss = |datacenter| {
+        let (datacenter, partition) = (DatacenterId(datacenter), history.partition_of(location));
+        PowerLost { datacenter, partition, since_us: 0, at_us: 5, is_whole: true }
+    };
+    let losses = [loss(0), loss(1)];
+    history.power_losses = losses[..1].to_vec();
+    assert_eq!(staleness.kept(&history).len(), 2, "only their own datacenter lost something");
+    history.power_losses = losses.to_vec();
+    assert_eq!(staleness.kept(&history).into_iter().collect::<Vec<_>>(), [(1, location)]);
+    history.dead.insert(DatacenterId(1));
+    assert!(staleness.kept(&history).is_empty());
 }

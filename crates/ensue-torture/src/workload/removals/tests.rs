@@ -32,6 +32,7 @@ fn round(connections: &'static [&'static [&'static str]]) -> Round {
         places: vec![vec![options]],
         stop: AtomicBool::new(false),
         removals: Removals::default(),
+        counters: Default::default(),
         errors: Default::default(),
         samples: Mutex::default(),
     }

@@ -1,0 +1,99 @@
+//! Errors to who shows a token: which of them a healthy datacenter may give.
+//!
+//! A good token may name what has not arrived yet, unless it was made in the same datacenter, which shows all that it
+//! names. What was lost with a directory, a clock that is wild, or a datacenter that is lost for good may be named,
+//! too. A forged one is refused for what is wrong with it.
+
+use super::Workload;
+use super::client::Request;
+use super::command::Expect;
+use crate::oracle::history::Operation;
+use crate::world::World;
+use ensue_protocol::{Availability, Promises};
+
+/// What has become of the world that a token is shown in.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    is_wild: bool,
+    has_lost_writes: bool,
+    has_lost_one: bool,
+    /// The token was made here, and nothing was wrong here since.
+    is_from_here: bool,
+}
+
+impl Workload {
+    /// Whether a token may be answered this error in a datacenter in which nothing is wrong.
+    pub(super) fn excuses_token(&self, world: &mut World, request: &Request, error: &str) -> bool {
+        let shown = &self.history.operations[request.operation];
+        let token = shown.merges.map(|index| &self.history.operations[index]);
+        let healthy_since = world.healthy_since(shown.datacenter);
+        let is_here = |token: &Operation| {
+            let was_healthy = healthy_since.is_some_and(|since| since <= token.invoked_us);
+            token.datacenter == shown.datacenter && was_healthy
+        };
+        let all = usize::from(world.options.shape.datacenters);
+        let known = Known {
+            is_wild: world.options.clock.wild_ms > 0,
+            has_lost_writes: !world.power_losses.is_empty() || world.options.faults.loses_directories,
+            has_lost_one: world.survivors().len() < all,
+            is_from_here: token.is_some_and(is_here),
+        };
+        let refused_for = request.commands.iter().find_map(|command| match command.expect {
+            Expect::Refused(why) => Some(why),
+            _ => None,
+        });
+        excuses(&self.history.promises, known, refused_for, error)
+    }
+}
+
+fn excuses(promises: &Promises, known: Known, refused_for: Option<&str>, error: &str) -> bool {
+    let is = |name: &str| error.starts_with(name);
+    let waits = match promises.availability {
+        Availability::Always => false,
+        Availability::Blocks => is("BLOCKED "),
+        Availability::FallsBack => is("BLOCKED ") || is("FALLBACK "),
+    };
+    if waits || is("DISCARDED ") && known.has_lost_one {
+        return true;
+    }
+    match refused_for {
+        Some(why) => is(why),
+        None if is("NOTYET ") => promises.availability != Availability::Always || !known.is_from_here,
+        None => is("CLOCKAHEAD ") && known.is_wild || is("NEVERISSUED ") && known.has_lost_writes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_good_token_is_refused_only_for_what_has_not_come_or_was_lost() {
+        let promises = Promises::CAUSAL_WITH_TRANSACTIONS;
+        let excuses = |known, error| excuses(&promises, known, None, error);
+        let (calm, here) = (Known::default(), Known { is_from_here: true, ..Known::default() });
+        assert!(excuses(calm, "NOTYET the timeout passed"));
+        assert!(!excuses(here, "NOTYET the timeout passed"), "everything that it names is here");
+        for error in ["NEVERISSUED the token names", "CLOCKAHEAD the token is", "ERR no token", "BLOCKED for"]
+        {
+            assert!(!excuses(calm, error), "{error}");
+        }
+        assert!(excuses(Known { is_wild: true, ..calm }, "CLOCKAHEAD the token is"));
+        assert!(excuses(Known { has_lost_writes: true, ..calm }, "NEVERISSUED the token names"));
+        assert!(excuses(Known { has_lost_one: true, ..calm }, "DISCARDED with"));
+        assert!(!excuses(calm, "DISCARDED with"));
+        let blocks = Promises { availability: Availability::Blocks, ..promises };
+        assert!(
+            super::excuses(&blocks, here, None, "NOTYET the timeout passed"),
+            "it shows before all is there"
+        );
+    }
+
+    #[test]
+    fn a_forged_token_is_refused_for_what_is_wrong_with_it() {
+        let promises = Promises::CAUSAL_WITH_TRANSACTIONS;
+        let excuses = |error| excuses(&promises, Known::default(), Some("NEVERISSUED "), error);
+        assert!(excuses("NEVERISSUED the token names"));
+        assert!(!excuses("NOTYET the timeout passed") && !excuses("UNAVAILABLE for now"));
+    }
+}
