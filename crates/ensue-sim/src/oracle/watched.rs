@@ -53,22 +53,16 @@ fn needless(history: &History) -> Result<(), Violation> {
         let key = operation.commands.first().and_then(|watch| watch.get(1));
         let name = key.map(|key| String::from_utf8_lossy(key).into_owned()).unwrap_or_default();
         let Some(location) = history.place(&name) else { continue };
-        let read = operation.reads.iter().find_map(|&(at, seen)| match seen {
-            Seen::Value(writer) if at == location => Some(writer),
-            _ => None,
-        });
-        // Where reads show nothing but what their session knows, what its datacenter has written since what it read may
-        // be hidden, and changes the key all the same.
-        let read_us = read.map_or(0, |writer| history.operations[writer].invoked_us);
+        // Where reads show nothing but what their session knows, a write that was answered long ago may become shown
+        // between `WATCH` and the end, what was read included; that changes the key, too.
         let hides = history.promises.recency == Recency::OwnPast;
         let may_have_changed = |(other, written): (OperationIndex, &Operation)| {
             let is_concurrent = written.answered_us >= operation.invoked_us;
-            let is_hidden = hides && Some(other) != read && written.answered_us >= read_us;
             other != index
                 && written.outcome != Outcome::Refused
                 && written.writes.iter().any(|write| write.0 == location)
                 && written.invoked_us <= operation.answered_us
-                && (is_concurrent || is_hidden)
+                && (is_concurrent || hides)
         };
         if !history.operations.iter().enumerate().any(may_have_changed) {
             let words = format!("at {name}: nobody changed it meanwhile\n{}", history.describe(index));

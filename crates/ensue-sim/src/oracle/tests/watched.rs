@@ -34,7 +34,11 @@ fn who_fell_back_may_be_hindered_by_what_is_hidden_from_it() {
         m.history.aborted.push(aborted);
         assert_eq!(m.judge(), verdict, "{protocol}");
         m.history.operations[aborted].reads[0].1 = Seen::Value(first + 1);
-        assert_eq!(m.judge(), Some(property::ABORTED), "{protocol}: nothing is hidden");
+        assert_eq!(m.judge(), verdict, "{protocol}: what is read may have become shown after `WATCH`");
+        m.history.operations[aborted].commands =
+            vec![["WATCH", "w1-1"].map(Bytes::from).into_iter().collect()];
+        m.history.location("w1-1");
+        assert_eq!(m.judge(), Some(property::ABORTED), "{protocol}: nobody has ever written it");
     }
 }
 
