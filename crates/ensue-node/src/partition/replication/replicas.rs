@@ -146,18 +146,23 @@ impl Replication {
         let Some(sender) = self.senders.get_mut(&datacenter) else { return };
         sender.reading = false;
         let Some(mut next) = sender.wants(end_here, usize::MAX) else { return };
-        let first = next;
+        let (to, mut first) = (Address::Partition { datacenter, partition: cx.id }, next);
         let mut entries = Vec::new();
         for (position, entry) in read.into_iter().filter(|(position, _)| *position <= end_here) {
-            if position == next {
+            if position == next && sender.has_room(usize::MAX) {
                 let after = self.applied.next(cx.datacenter, position);
                 sender.sent(position, after, entry.len());
                 entries.push(entry);
                 next = position.next();
             }
+            // One read may bring more small entries than a message may have.
+            if entries.len() == cx.config.tuning.stream_batch_entries {
+                let (incarnation, entries) = (first.incarnation(), std::mem::take(&mut entries));
+                cx.send(to, Message::StreamEntries { incarnation, first, entries });
+                first = next;
+            }
         }
         if !entries.is_empty() {
-            let to = Address::Partition { datacenter, partition: cx.id };
             let incarnation = first.incarnation();
             cx.send(to, Message::StreamEntries { incarnation, first, entries });
         }

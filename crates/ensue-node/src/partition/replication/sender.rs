@@ -23,6 +23,11 @@ pub struct Sender {
     clock: LogicalTime,
     /// Up to which stamp its views show everything, in whatever it writes after that end.
     shown: LogicalTime,
+    /// Where the receiver last said to go on.
+    resumed: Position,
+    /// It asked again for what it had been sent, which it cannot take yet: one entry goes, and no more until that one
+    /// is taken.
+    probes: bool,
     /// An old part of the log is being read for it.
     pub(super) reading: bool,
 }
@@ -30,6 +35,8 @@ pub struct Sender {
 impl Sender {
     /// The receiver has everything up to `received`: go on with `next`.
     pub fn on_resume(&mut self, received: Position, next: Position) {
+        self.probes = self.next.is_some() && received <= self.resumed;
+        self.resumed = received;
         self.next = Some(next);
         self.in_flight.clear();
         self.in_flight_bytes = 0;
@@ -63,6 +70,7 @@ impl Sender {
     /// The link broke: nothing is sent until the receiver says where to go on.
     pub fn on_link_down(&mut self) {
         self.next = None;
+        self.probes = false;
         self.in_flight.clear();
         self.in_flight_bytes = 0;
         self.reading = false;
@@ -72,6 +80,7 @@ impl Sender {
     /// nobody had received may be lost with its process.
     pub fn on_acknowledge(&mut self, acknowledge: &StreamAcknowledge, clock: LogicalTime) {
         self.received = self.received.max(acknowledge.received);
+        self.probes &= self.received <= self.resumed;
         self.synced = self.synced.max(acknowledge.synced);
         if acknowledge.end.incarnation() > self.end.incarnation() {
             // It lost its tail: parts that are given back to it may be older than the time that it had said.
@@ -99,8 +108,12 @@ impl Sender {
     /// The next position to send, if the window has room and there is one up to `end`.
     pub fn wants(&self, end: Position, window_bytes: usize) -> Option<Position> {
         let next = self.next?;
-        let room = self.in_flight_bytes < window_bytes;
-        (room && next <= end && !self.reading).then_some(next)
+        (self.has_room(window_bytes) && next <= end && !self.reading).then_some(next)
+    }
+
+    /// Whether another entry may go beside those in flight.
+    pub fn has_room(&self, window_bytes: usize) -> bool {
+        self.in_flight_bytes < if self.probes { 1 } else { window_bytes }
     }
 
     /// An entry was handed to the link.

@@ -1,10 +1,11 @@
 //! How far and how late the streams between datacenters are, as metrics show it; how many entries go at once; and that
 //! what loses arbitration, or was lost with a tail, is waited for by nobody.
 
-use super::PARTITION;
 use super::catch_up::{self, ELSEWHERE, lose, receive_what_waits};
 use super::previous::{HERE, OTHER, partition};
 use super::versions::{World, put};
+use super::{PARTITION, config, identity};
+use crate::AppendFsync;
 use ensue_types::{CoreId, Dependency, Extent, Incarnation, LogicalTime, Now, OperationId, Position, limits};
 use ensue_wire::{Address, Envelope, Message, StreamAcknowledge};
 use std::collections::BTreeMap;
@@ -145,4 +146,68 @@ fn a_message_has_no_more_entries_than_it_may() {
         _ => None,
     });
     assert_eq!(lengths.collect::<Vec<_>>(), [2, 2, 1]);
+}
+
+/// More than a message may have of the smallest ones came out of one read of the log, and none was ever received.
+#[test]
+fn what_is_read_from_the_log_goes_in_messages_of_a_batch() {
+    let mut config = config(AppendFsync::Always);
+    (config.tuning.checkpoint_bytes, config.tuning.stream_memory_bytes) = (u64::MAX, 1);
+    config.tuning.stream_batch_entries = 4;
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World { partition: identity::partition(config), now, files: BTreeMap::new() }.started();
+    (0..30).for_each(|_| world.run("SET a 1"));
+    let mut next = Position(1);
+    while world.partition.cx.outbox.next().is_some() {}
+    world.message(ELSEWHERE, Message::StreamResume { incarnation: Incarnation(1), received: Position(0) });
+    for envelope in std::iter::from_fn(|| world.partition.cx.outbox.next()) {
+        let Message::StreamEntries { first, entries, .. } = envelope.message else { continue };
+        assert_eq!(first, next);
+        assert!(entries.len() <= 4, "{} entries", entries.len());
+        next = Position(next.0 + entries.len() as u64);
+    }
+    assert_eq!(next, Position(31));
+}
+
+/// A datacenter that cannot take what it was sent, because its clock is behind, had a whole window sent every 50 ms.
+#[test]
+fn who_asks_again_for_the_same_is_sent_one_entry_until_it_takes_it() {
+    for stream_memory_bytes in [1, usize::MAX] {
+        let mut config = config(AppendFsync::Always);
+        (config.tuning.checkpoint_bytes, config.tuning.stream_memory_bytes) = (u64::MAX, stream_memory_bytes);
+        let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+        let mut world =
+            World { partition: identity::partition(config), now, files: BTreeMap::new() }.started();
+        (0..9).for_each(|_| world.run("SET a 1"));
+        let resume = |world: &mut World, received| {
+            let incarnation = Incarnation(1);
+            world.message(ELSEWHERE, Message::StreamResume { incarnation, received: Position(received) });
+            entries_sent(world)
+        };
+        assert_eq!(resume(&mut world, 0), 9);
+        assert_eq!(resume(&mut world, 0), 1, "{stream_memory_bytes}");
+        assert_eq!(resume(&mut world, 0), 1);
+        world.message(ELSEWHERE, Message::StreamAcknowledge(received(1)));
+        assert_eq!(entries_sent(&mut world), 8, "it takes them now");
+        assert_eq!(resume(&mut world, 5), 4, "something before it was lost on the way");
+        let core = ensue_wire::CoreName { datacenter: OTHER, core: CoreId(0) };
+        world.partition.on_link_down(world.now, core, &|_| true);
+        world.partition.on_link_up(world.now, OTHER, &|_| true);
+        assert_eq!(resume(&mut world, 5), 4, "it may have been lost with the link");
+    }
+}
+
+fn entries_sent(world: &mut World) -> usize {
+    let envelopes = std::iter::from_fn(|| world.partition.cx.outbox.next());
+    let sent = envelopes.map(|envelope| match envelope.message {
+        Message::StreamEntries { entries, .. } => entries.len(),
+        _ => 0,
+    });
+    sent.sum()
+}
+
+fn received(position: u64) -> StreamAcknowledge {
+    let (received, incarnation) = (Position(position), Incarnation(1));
+    let (synced, end, shown) = (received, Position(0), LogicalTime::ZERO);
+    StreamAcknowledge { incarnation, received, synced, applied: Vec::new(), end, shown }
 }
