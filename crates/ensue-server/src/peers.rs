@@ -29,7 +29,7 @@ pub(crate) use encryption::Encryption;
 use ensue_node::link_rule::admit;
 use ensue_node::{Dropped, Input, Topology};
 use ensue_types::DatacenterId;
-use ensue_wire::{CoreName, Envelope, Handshake, Identity, Keys, Message, WireError};
+use ensue_wire::{CoreName, Envelope, Handshake, Identity, Instead, Keys, Message, WireError};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use mio::net::{TcpListener, TcpStream};
@@ -182,12 +182,32 @@ impl Peers {
         let delay_us = self.shaper.delay_us(self.own.datacenter, to.datacenter);
         match link.send(envelope, now_us, delay_us) {
             Ok(()) => self.dirty.push(id),
-            // Nothing was written: the link stays, and whoever waits for an answer gets the error of a timeout.
+            // Nothing was written.
             Err(LinkError::Wire(error @ WireError::Ours(_))) => {
-                let to = self.identity.speaker(to);
-                self.complaints.warning(now_us, format_args!("a message to {to} was dropped: {error}"));
+                self.send_instead(now_us, id, (to, envelope), error, registry, inputs);
             }
             Err(error) => self.end(now_us, id, &error, registry, inputs),
+        }
+    }
+
+    /// A message has no encoding: whoever waits for it learns that.
+    fn send_instead(
+        &mut self,
+        now_us: u64,
+        id: usize,
+        (to, envelope): (CoreName, &Envelope),
+        error: WireError,
+        registry: &Registry,
+        inputs: &mut VecDeque<Input>,
+    ) {
+        let WireError::Ours(reason) = &error else { return };
+        let speaker = self.identity.speaker(to);
+        self.complaints.warning(now_us, format_args!("a message to {speaker} was dropped: {error}"));
+        match envelope.instead(reason) {
+            Instead::Send(answer) => self.send(now_us, to, &answer, registry, inputs),
+            Instead::Receive(answer) => inputs.push_back(Input::Message(*answer)),
+            Instead::EndLink => self.end(now_us, id, &LinkError::Wire(error), registry, inputs),
+            Instead::Drop => {}
         }
     }
 

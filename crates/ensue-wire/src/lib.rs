@@ -11,6 +11,7 @@ pub mod frame;
 pub mod handshake;
 pub mod limits;
 pub mod message;
+mod unsendable;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -27,3 +28,4 @@ pub use message::{
     Address, AtValues, ChannelKind, ContextName, CoreQuery, Decision, Envelope, FirstValues, HomeOutcome,
     HomeRequest, Interest, Introduction, Message, PeerStage, SnapshotOutcome, StreamAcknowledge,
 };
+pub use unsendable::Instead;
