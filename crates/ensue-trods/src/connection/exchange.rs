@@ -27,6 +27,9 @@ pub(super) struct Asked {
 }
 
 /// The response is held until its record is saved.
+/// How often a save that failed is repeated.
+const SAVES_AGAIN_MAX: u32 = 3;
+
 #[derive(Debug)]
 pub(super) struct Saving {
     pub asked: Asked,
@@ -34,6 +37,8 @@ pub(super) struct Saving {
     pub ticket: Ticket,
     pub op: StoreOp,
     pub since: Now,
+    /// How often the operation has failed.
+    pub failed: u32,
 }
 
 /// An exchange whose response the client has in part.
@@ -122,7 +127,8 @@ impl Connection {
         let ticket = context.out.store(op.clone());
         if context.config.rules.block_first_response {
             let since = context.now;
-            self.exchange = Exchange::Saving(Box::new(Saving { asked, response, ticket, op, since }));
+            self.exchange =
+                Exchange::Saving(Box::new(Saving { asked, response, ticket, op, since, failed: 0 }));
         } else {
             let head = response.head.clone();
             self.answer(&asked, &response, head, context);
@@ -156,6 +162,9 @@ impl Connection {
     }
 
     pub(super) fn on_saved(&mut self, saving: Saving, outcome: StoreOutcome, context: &mut Context<'_>) {
+        if outcome == StoreOutcome::Failed {
+            return self.on_save_failed(saving, context);
+        }
         let Saving { asked, response, .. } = saving;
         let head = match outcome {
             StoreOutcome::Exists(bytes) if context.config.rules.adopt_record => {
@@ -175,7 +184,6 @@ impl Connection {
                 context.out.counters.adopted += 1;
                 record.head
             }
-            StoreOutcome::Failed => return self.unprotect(context),
             _ => {
                 context.out.counters.saved += 1;
                 response.head.clone()
@@ -184,6 +192,24 @@ impl Connection {
         self.delete_record(context);
         self.saved = Some(asked.start);
         self.answer(&asked, &response, head, context);
+    }
+
+    /// Another server may have stored a record of the same request and answer it, if this one was suspected wrongly: two
+    /// responses without a record in common would be mixed. So the operation is repeated, and a server that has
+    /// recovered the connection, and so could read the store, says nothing without it. One that has had the connection
+    /// from its start lets its response flow unprotected: the store may be gone for everybody.
+    fn on_save_failed(&mut self, mut saving: Saving, context: &mut Context<'_>) {
+        if saving.failed < SAVES_AGAIN_MAX {
+            saving.failed += 1;
+            saving.ticket = context.out.store(saving.op.clone());
+            saving.since = context.now;
+            self.exchange = Exchange::Saving(Box::new(saving));
+        } else if self.local.is_some() {
+            context.out.counters.lost += 1;
+            self.break_off(context);
+        } else {
+            self.unprotect(context);
+        }
     }
 
     /// Lets the response flow, with `head` in place of the head that the server sent.
