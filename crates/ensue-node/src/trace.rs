@@ -223,6 +223,12 @@ pub enum Trace {
     Refused {
         what: &'static str,
     },
+    /// A script writes a line into the log, at a level from 0 (debug) to 3 (warning).
+    ScriptLogged {
+        partition: PartitionId,
+        level: u8,
+        text: String,
+    },
 }
 
 /// The five message points of a write transaction (section 5), at its origin and elsewhere.

@@ -341,7 +341,14 @@ impl Engine {
             let call = scope.create_function_mut(|lua, mut values: MultiValue| {
                 // The table that is called comes first.
                 values.pop_front();
-                let asks = values.pop_front() == Some(Value::Boolean(true));
+                let first = values.pop_front();
+                if let Some(level) = first.as_ref().and_then(level_of) {
+                    if let Some(Value::String(text)) = values.pop_front() {
+                        calls.log(level, &text.as_bytes());
+                    }
+                    return Ok((true, Value::Nil));
+                }
+                let asks = first == Some(Value::Boolean(true));
                 let args = match convert::arguments(values) {
                     Ok(args) => args,
                     Err(words) => return Ok((false, Value::String(lua.create_string(words)?))),
@@ -400,6 +407,15 @@ impl Engine {
             table.raw_push(self.lua.create_string(value)?)?;
         }
         Ok(table)
+    }
+}
+
+/// The level of what is to be logged; anything else is to be carried out.
+fn level_of(value: &Value) -> Option<u8> {
+    match value {
+        Value::Integer(level) => u8::try_from(*level).ok(),
+        Value::Number(level) => Some(*level as u8),
+        _ => None,
     }
 }
 

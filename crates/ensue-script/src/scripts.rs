@@ -96,6 +96,9 @@ pub enum Called {
 /// Who carries out the commands of a script.
 pub trait Calls {
     fn call(&mut self, call: Call) -> Called;
+
+    /// What the script writes into the log of the server, at a level from 0 (debug) to 3 (warning).
+    fn log(&mut self, level: u8, text: &[u8]);
 }
 
 /// What a run comes to.

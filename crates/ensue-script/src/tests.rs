@@ -134,6 +134,8 @@ fn what_a_script_may_write_is_said_with_each_command() {
             self.0.push(call.read_only);
             Called::Answered(Reply::OK, 1)
         }
+
+        fn log(&mut self, _: u8, _: &[u8]) {}
     }
     let mut scripts = Scripts::new(limits());
     let mut asked = Asked(Vec::new());
@@ -174,6 +176,8 @@ fn answers_of_commands_are_converted_by_the_version_of_the_protocol() {
             };
             Called::Answered(reply, 1)
         }
+
+        fn log(&mut self, _: u8, _: &[u8]) {}
     }
     let all = "return {type(redis.call('map')), redis.call('map')[2] or redis.call('map').map.k, \
                redis.call('set')[1] or tostring(redis.call('set').set.m), redis.call('truth'), \
@@ -276,4 +280,12 @@ fn a_function_registers_no_other() {
     let words = "ERR redis.register_function can only be called on FUNCTION LOAD command script: f";
     let outcome = scripts.run(&script, with, &mut Store::default()).outcome;
     assert!(matches!(&outcome, Outcome::Ended(Reply::Error(told)) if told.starts_with(words)), "{outcome:?}");
+}
+
+#[test]
+fn what_is_logged_arrives_with_its_level() {
+    let (mut scripts, mut store) = (Scripts::new(limits()), Store::default());
+    let text = "redis.log(redis.LOG_WARNING, 'one', 2, nil, {}, 'three') redis.log(0, 'x') return redis.call('ping')";
+    assert_eq!(run_on(&mut scripts, text, &mut store).outcome, Outcome::Ended(Reply::Status("PONG".into())));
+    assert_eq!(store.lines, [(3, "one 2 three".to_owned()), (0, "x".to_owned())]);
 }

@@ -103,6 +103,11 @@ pub fn debug(text: impl fmt::Display) {
     write(Level::Debug, text);
 }
 
+/// Writes a line of this level.
+pub fn at(level: Level, text: impl fmt::Display) {
+    write(level, text);
+}
+
 fn write(level: Level, text: impl fmt::Display) {
     if is_on(level) {
         let line = line(format(), Timestamp(clock::wall_ms()), level, text);

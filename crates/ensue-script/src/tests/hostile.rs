@@ -187,6 +187,8 @@ fn garbage_is_collected_at_the_same_places_however_long_calls_take() {
             assert!(turns < Some(u64::MAX));
             Called::Answered(Reply::Integer(1), 1)
         }
+
+        fn log(&mut self, _: u8, _: &[u8]) {}
     }
     let text = "local kept = {}\n\
                 for i = 1, 30000 do\n\

@@ -9,9 +9,14 @@ use std::collections::BTreeMap;
 pub struct Store {
     pub values: BTreeMap<Bytes, Bytes>,
     pub calls: usize,
+    pub lines: Vec<(u8, String)>,
 }
 
 impl Calls for Store {
+    fn log(&mut self, level: u8, text: &[u8]) {
+        self.lines.push((level, String::from_utf8_lossy(text).into_owned()));
+    }
+
     fn call(&mut self, call: Call) -> Called {
         self.calls += 1;
         if call.asks {

@@ -7,6 +7,7 @@ use super::scripts::is_published;
 use crate::partition::cx::Cx;
 use crate::partition::work::Execution;
 use crate::statistics::ScriptCounts;
+use crate::trace::Trace;
 use bytes::Bytes;
 use ensue_resp::CommandSpec;
 use ensue_types::{Args, Reply, limits};
@@ -23,6 +24,8 @@ pub(super) struct ScriptCalls {
     /// What the user of the script may not do, as far as there is room, and bytes of it.
     denied: Vec<Args>,
     denied_bytes: usize,
+    /// What was written into the log of the server, as far as there is room.
+    lines: Vec<(u8, String)>,
     /// How often what was called.
     counts: ScriptCounts,
     /// The error that the last command was answered with, if it was.
@@ -91,6 +94,14 @@ impl ScriptCalls {
         }
     }
 
+    /// The script writes a line into the log of the server. A long one is cut, as by Redis.
+    pub(super) fn note_line(&mut self, level: u8, text: &[u8]) {
+        if self.lines.len() < LINES_MAX {
+            let text = String::from_utf8_lossy(&text[..text.len().min(LINE_BYTES_MAX)]).into_owned();
+            self.lines.push((level, text));
+        }
+    }
+
     pub(super) fn note(&mut self, args: &[Bytes]) {
         let bytes: usize = args.iter().map(Bytes::len).sum();
         self.is_full |= self.commands.len() >= limits::CALLS_TOLD_MAX
@@ -102,11 +113,18 @@ impl ScriptCalls {
     }
 }
 
+/// Lines that the scripts of one request may write into the log, and bytes of each.
+const LINES_MAX: usize = 100;
+const LINE_BYTES_MAX: usize = 1024;
+
 impl Keyspaces {
     /// Tells the core of a session what its scripts have called, before it is answered.
     pub(super) fn report_calls(&mut self, cx: &mut Cx, execution: &Execution) {
-        let ScriptCalls { commands, is_full, denied, counts, .. } = std::mem::take(&mut self.called);
+        let ScriptCalls { commands, is_full, denied, counts, lines, .. } = std::mem::take(&mut self.called);
         cx.statistics.add_calls(counts);
+        for (level, text) in lines {
+            cx.trace(Trace::ScriptLogged { partition: cx.id, level, text });
+        }
         if commands.is_empty() && denied.is_empty() && !is_full {
             return;
         }

@@ -385,6 +385,10 @@ impl Calls for Commands<'_> {
             Err(Refused::Script(reply)) => Called::Stop(reply),
         }
     }
+
+    fn log(&mut self, level: u8, text: &[u8]) {
+        self.called.note_line(level, text);
+    }
 }
 
 /// What a refusal ends.
