@@ -194,8 +194,8 @@ impl Connection {
         self.answer(&asked, &response, head, context);
     }
 
-    /// Another server may have stored a record of the same request and answer it, if this one was suspected wrongly: two
-    /// responses without a record in common would be mixed. So the operation is repeated, and a server that has
+    /// Another server may have stored a record of the same request and answer it, if this one was suspected wrongly:
+    /// two responses without a record in common would be mixed. So the operation is repeated, and a server that has
     /// recovered the connection, and so could read the store, says nothing without it. One that has had the connection
     /// from its start lets its response flow unprotected: the store may be gone for everybody.
     fn on_save_failed(&mut self, mut saving: Saving, context: &mut Context<'_>) {

@@ -43,8 +43,8 @@ fn a_seed_is_always_the_same_world() {
 
 /// A chunked body of which more packets were held than there is room for: its end was never found (10577); a request
 /// whose repetition was older than the packet that began the recovery (888); a record deleted by a recovery that came
-/// to nothing (865); an old copy of a SYN in an open connection (1370); a server that could not save its record answered
-/// a request that another one had answered with a record (10090).
+/// to nothing (865); an old copy of a SYN in an open connection (1370); a server that could not save its record and
+/// answered a request that another one had answered with a record (10090).
 #[test]
 fn seeds_that_once_failed_are_clean() {
     for (mode, seed) in
