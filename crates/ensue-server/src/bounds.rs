@@ -52,7 +52,7 @@ pub const LINGERING_MAX: usize = 64;
 /// A buffer that grew beyond this for one big request or answer is given back when it is empty.
 pub const BUFFER_KEPT_BYTES: usize = 64 << 10;
 
-/// Bytes that may wait for one peer. The streams are windowed by the node and stay far below it.
+/// Bytes that may wait for one peer. The streams are windowed by the node: all partitions together stay below half.
 pub const PEER_OUTPUT_BYTES_MAX: usize = 512 << 20;
 /// When so many wait, what clients publish is dropped: a link is there for replication first.
 pub const PEER_MESSAGES_BYTES_MAX: usize = 64 << 20;
@@ -62,7 +62,8 @@ pub const STRANGERS_MAX: usize = 64;
 pub const CROWD_MIN: usize = 8;
 /// One of a crowd makes room at most so often: a peer among 64 of the same network stays for the time that it needs.
 pub const CROWD_PACE_US: u64 = 2_000;
-/// How long one of them may take to prove it: two delays of the longest link, and a turn of a busy core.
+/// How long one of them may take to prove it: two delays of the longest link, and a turn of a busy core. With TLS,
+/// which takes more of them, as long as a connection that we dialled.
 pub const STRANGER_US: u64 = 1_000_000;
 /// One that came longer ago than this and is silent gives way when there are too many. A peer says its hello as soon as
 /// its core runs again after the connection was made, which on a machine with more work than processors takes a while.

@@ -150,6 +150,10 @@ impl Link {
         }
     }
 
+    pub(crate) fn is_encrypted(&self) -> bool {
+        matches!(self.stream, Transport::Tls(_))
+    }
+
     pub(crate) fn is_up(&self) -> bool {
         matches!(self.phase, Phase::Up(_))
     }

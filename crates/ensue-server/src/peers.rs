@@ -259,7 +259,7 @@ impl Peers {
     /// The address of a peer has been looked up.
     pub(crate) fn resolved(&mut self, now_us: u64, resolved: Resolved) {
         if let Some(dial) = self.slots.get_mut(&resolved.peer).and_then(|slot| slot.dial.as_mut()) {
-            if let Err(error) = dial.resolved(now_us, resolved.address) {
+            if let Err(error) = dial.resolved(now_us, resolved.addresses) {
                 let peer = self.identity.speaker(resolved.peer);
                 self.complaints.warning(now_us, format_args!("the address of {peer} is not known: {error}"));
             }
@@ -645,7 +645,7 @@ impl Peers {
 
 /// Until when a handshake must be over.
 fn deadline_us(link: &Link) -> u64 {
-    link.began_us + if link.peer.is_some() { HANDSHAKE_US } else { STRANGER_US }
+    link.began_us + if link.peer.is_some() || link.is_encrypted() { HANDSHAKE_US } else { STRANGER_US }
 }
 
 /// No delay for small messages, and an end in time for a link whose other side is gone without a word.

@@ -15,11 +15,11 @@ use std::thread;
 /// Where the address that was looked up is delivered; called on another thread.
 pub(crate) type Resolve = Arc<dyn Fn(Resolved) + Send + Sync>;
 
-/// The address of a peer, or why it has none.
+/// The addresses of a peer, or why it has none.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) peer: CoreName,
-    pub(crate) address: io::Result<SocketAddr>,
+    pub(crate) addresses: io::Result<Vec<SocketAddr>>,
 }
 
 /// Attempts to reach one peer.
@@ -31,6 +31,8 @@ pub(super) struct Dial {
     /// Known address for the next attempt.
     address: Option<SocketAddr>,
     is_resolving: bool,
+    /// How many attempts have failed since one of its addresses answered: a host may have several, of different kinds.
+    failed: usize,
     next_us: u64,
     pause_us: u64,
 }
@@ -50,6 +52,7 @@ impl Dial {
             resolve,
             address: None,
             is_resolving: false,
+            failed: 0,
             next_us: 0,
             pause_us: REDIAL_US_MIN,
         }
@@ -73,6 +76,7 @@ impl Dial {
             return Ok(None);
         };
         self.rest(now_us);
+        self.failed = self.failed.wrapping_add(1);
         TcpStream::connect(address).map(Some)
     }
 
@@ -80,10 +84,8 @@ impl Dial {
         let (peer, host, port) = (self.peer, self.host.clone(), self.port);
         let resolve = Arc::clone(&self.resolve);
         let run = move || {
-            let address = (host.as_str(), port).to_socket_addrs().and_then(|mut addresses| {
-                addresses.next().ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))
-            });
-            resolve(Resolved { peer, address });
+            let addresses = (host.as_str(), port).to_socket_addrs().map(|addresses| addresses.collect());
+            resolve(Resolved { peer, addresses });
         };
         // Set first: if no thread can be made, the next attempt comes after a pause.
         self.rest(now_us);
@@ -92,10 +94,12 @@ impl Dial {
         Ok(())
     }
 
-    /// The address has been looked up: dial it at once, or look it up again after a pause.
-    pub(super) fn resolved(&mut self, now_us: u64, address: io::Result<SocketAddr>) -> io::Result<()> {
+    /// The addresses have been looked up: dial the next of them at once, or look up again after a pause.
+    pub(super) fn resolved(&mut self, now_us: u64, addresses: io::Result<Vec<SocketAddr>>) -> io::Result<()> {
         self.is_resolving = false;
-        self.address = Some(address?);
+        let addresses = addresses?;
+        let next = self.failed.checked_rem(addresses.len()).and_then(|place| addresses.get(place));
+        self.address = Some(*next.ok_or(io::ErrorKind::AddrNotAvailable)?);
         self.next_us = now_us;
         Ok(())
     }
@@ -115,5 +119,32 @@ impl Dial {
     /// The peer was reached: after the next break the pauses begin anew.
     pub(super) fn succeeded(&mut self) {
         self.pause_us = REDIAL_US_MIN;
+        // The same address is dialled again then.
+        self.failed = self.failed.wrapping_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ensue_types::{CoreId, DatacenterId};
+
+    /// Of a host with two addresses only the first was ever dialled.
+    #[test]
+    fn the_addresses_of_a_host_are_dialled_in_turn_until_one_answers() {
+        let peer = CoreName { datacenter: DatacenterId(1), core: CoreId(0) };
+        let mut dial = Dial::new(peer, "a name".into(), 1, Arc::new(|_| ()));
+        let addresses = || Ok(["127.0.0.1:1", "127.0.0.2:1"].map(|one| one.parse().unwrap()).to_vec());
+        let dialled = |dial: &mut Dial| {
+            dial.resolved(0, addresses()).unwrap();
+            let address = dial.address.unwrap().ip().to_string();
+            // A connection on loopback is refused later, if at all.
+            drop(dial.connect(0));
+            address
+        };
+        assert_eq!([0; 3].map(|_| dialled(&mut dial)), ["127.0.0.1", "127.0.0.2", "127.0.0.1"]);
+        dial.succeeded();
+        assert_eq!([0; 2].map(|_| dialled(&mut dial)), ["127.0.0.1", "127.0.0.2"]);
+        assert!(dial.resolved(0, Ok(Vec::new())).is_err());
     }
 }
