@@ -346,6 +346,12 @@ impl fmt::Debug for NodeConfig {
 }
 
 impl NodeConfig {
+    /// Bytes of the stream of one partition that may be sent to a datacenter and not yet acknowledged as received.
+    pub(crate) fn stream_window_bytes(&self) -> usize {
+        let share = limits::LINK_WINDOW_BYTES / usize::from(self.topology.partitions.max(1));
+        self.tuning.stream_window_bytes.min(share)
+    }
+
     /// A core of a cluster that serves from its first start on, to everybody, without bounds.
     pub fn new(topology: Topology, core: CoreId, registry: Registry, protocols: Vec<String>) -> NodeConfig {
         NodeConfig {

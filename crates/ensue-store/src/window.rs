@@ -4,9 +4,10 @@
 
 use crate::disk::{DiskOp, FileName};
 use bytes::{Bytes, BytesMut};
+use ensue_types::limits;
 
 /// Bytes asked for at once.
-pub(crate) const CHUNK_BYTES: u32 = 1 << 20;
+pub(crate) const CHUNK_BYTES: u32 = limits::LOG_READ_BYTES as u32;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Window {

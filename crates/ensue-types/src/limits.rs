@@ -126,6 +126,10 @@ pub const FRAME_BYTES_MAX: usize = 192 << 20;
 pub const ENTRY_BYTES_MAX: usize = 160 << 20;
 /// Bytes of a stream sent and not yet acknowledged as received.
 pub const STREAM_WINDOW_BYTES: usize = 4 << 20;
+/// The same of the streams of all partitions of a datacenter, which may share one link.
+pub const LINK_WINDOW_BYTES: usize = 256 << 20;
+/// Bytes of the log that are read at once.
+pub const LOG_READ_BYTES: usize = 1 << 20;
 /// Entries of a stream in one message.
 pub const STREAM_BATCH_ENTRIES: usize = 512;
 /// Bytes of the log's tail that a partition keeps in memory for its streams.

@@ -48,6 +48,8 @@ pub struct TailRecovery {
     is_old_copy: bool,
     /// Why it cannot go on though all have answered.
     refusal: Option<String>,
+    /// What they sent could not be taken: they are asked again, and not at once.
+    stalled: BTreeSet<DatacenterId>,
     taken: u64,
     /// Everything is logged, and being synced.
     logged: bool,
@@ -108,6 +110,7 @@ impl TailRecovery {
             foreign: BTreeSet::new(),
             is_old_copy,
             refusal: None,
+            stalled: BTreeSet::new(),
             taken: 0,
             logged: false,
             records,
@@ -203,6 +206,7 @@ impl TailRecovery {
         let lacking =
             if self.logged { Vec::new() } else { self.who_cannot_send(p.cx, &p.others.failover.failed) };
         self.report_unavailable(p, &lacking);
+        std::mem::take(&mut self.stalled).into_iter().for_each(|datacenter| p.cx.request_tail(datacenter));
         lacking.into_iter().for_each(|datacenter| p.introduce(datacenter, true));
     }
 
@@ -217,6 +221,7 @@ impl TailRecovery {
             return;
         }
         self.received.insert(from, received);
+        let before = p.cx.position;
         for bytes in entries {
             if !self.take_back(p, &bytes) {
                 break;
@@ -225,7 +230,11 @@ impl TailRecovery {
         // Whatever is said from here on rests on what came back.
         p.durability.write_log(p.cx);
         if received > p.cx.position {
-            p.cx.request_tail(from);
+            match p.cx.position > before {
+                true => p.cx.request_tail(from),
+                // Nothing of it could be taken: it is asked again a little later.
+                false => drop(self.stalled.insert(from)),
+            }
         }
         self.go_on_when_all_is_back(p);
     }

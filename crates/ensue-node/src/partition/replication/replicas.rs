@@ -8,7 +8,7 @@ use bytes::Bytes;
 use ensue_store::entry::{Change, Entry};
 use ensue_types::{
     Causes, DatacenterId, Dependency, Extent, LogicalTime, OperationId, Position, Previous, RequestId,
-    SessionId, Stamp, TimeVector,
+    SessionId, Stamp, TimeVector, limits,
 };
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ impl Replication {
     }
 
     pub(in crate::partition) fn send_streams(&mut self, cx: &mut Cx, end: Position) {
-        let window = cx.config.tuning.stream_window_bytes;
+        let window = cx.config.stream_window_bytes();
         // At the end of most turns nobody does.
         let wants =
             |datacenter, sender: &Sender| sender.wants(self.end_for(datacenter, end), window).is_some();
@@ -105,7 +105,7 @@ impl Replication {
     /// Sends one batch; says whether another may follow.
     pub(crate) fn send_batch(&mut self, cx: &mut Cx, datacenter: DatacenterId, end: Position) -> bool {
         let tuning = &cx.config.tuning;
-        let (window, batch) = (tuning.stream_window_bytes, tuning.stream_batch_entries);
+        let (window, batch) = (cx.config.stream_window_bytes(), tuning.stream_batch_entries);
         let end = self.end_for(datacenter, end);
         let Some(sender) = self.senders.get_mut(&datacenter) else { return false };
         let Some(first) = sender.wants(end, window) else { return false };
@@ -123,6 +123,10 @@ impl Replication {
             position = next;
         }
         if entries.is_empty() {
+            // What is read at once is not to be read again for the most part.
+            if !sender.has_room_for(limits::LOG_READ_BYTES, window) {
+                return false;
+            }
             sender.reading = true;
             cx.journal.read_entries_from(datacenter, first);
             return false;
@@ -142,14 +146,14 @@ impl Replication {
         read: Vec<(Position, bytes::Bytes)>,
         end: Position,
     ) {
-        let end_here = self.end_for(datacenter, end);
+        let (end_here, window) = (self.end_for(datacenter, end), cx.config.stream_window_bytes());
         let Some(sender) = self.senders.get_mut(&datacenter) else { return };
         sender.reading = false;
         let Some(mut next) = sender.wants(end_here, usize::MAX) else { return };
         let (to, mut first) = (Address::Partition { datacenter, partition: cx.id }, next);
         let mut entries = Vec::new();
         for (position, entry) in read.into_iter().filter(|(position, _)| *position <= end_here) {
-            if position == next && sender.has_room(usize::MAX) {
+            if position == next && sender.has_room(window) {
                 let after = self.applied.next(cx.datacenter, position);
                 sender.sent(position, after, entry.len());
                 entries.push(entry);

@@ -116,6 +116,11 @@ impl Sender {
         self.in_flight_bytes < if self.probes { 1 } else { window_bytes }
     }
 
+    /// Whether so many bytes more may go, or nothing is in flight.
+    pub fn has_room_for(&self, bytes: usize, window_bytes: usize) -> bool {
+        self.in_flight.is_empty() || self.in_flight_bytes + bytes <= window_bytes
+    }
+
     /// An entry was handed to the link.
     pub fn sent(&mut self, position: Position, next: Position, bytes: usize) {
         self.next = Some(next);
