@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import socket
 import subprocess
 import threading
 
@@ -181,3 +182,37 @@ def test_memory_is_explained_and_given_back(server):
         assert "memory" in admin.execute_command("MEMORY", "DOCTOR")
         with pytest.raises(redis.ResponseError, match="wrong number of arguments"):
             admin.execute_command("MEMORY", "PURGE", "all")
+
+
+def test_limits_of_clients_are_set_while_the_server_runs(server, servers):
+    client = server()
+    port = servers.port("dc1")
+    with client() as admin:
+        admin.config_set("client-output-buffer-limit", "pubsub 100kb 0 0")
+        shown = admin.config_get("client-output-buffer-limit")["client-output-buffer-limit"]
+        assert shown == "normal 268435456 0 0 slave 268435456 67108864 60 pubsub 102400 0 0"
+        slow = redis.Redis(port=port).pubsub()
+        slow.subscribe("flood")
+        assert slow.parse_response()[0] == b"subscribe"
+        wait_until(lambda: admin.publish("flood", b"x" * 200_000) == 0, 10, "the subscriber is disconnected")
+
+        admin.config_set("timeout", 1)
+        idle = socket.create_connection(("127.0.0.1", port))
+        idle.sendall(b"PING\r\n")
+        assert idle.recv(7) == b"+PONG\r\n"
+        idle.settimeout(10)
+        assert idle.recv(1) == b"", "it was idle for longer than a second"
+        admin.config_set("timeout", 0)
+
+        admin.config_set("maxclients", 1)
+        refused = socket.create_connection(("127.0.0.1", port))
+        assert refused.recv(100) == b"-ERR max number of clients reached\r\n"
+        admin.config_set("maxclients", 100)
+        assert client().ping()
+        with pytest.raises(redis.ResponseError, match="between 1 and 1000000"):
+            admin.config_set("maxclients", 0)
+
+        admin.config_set("loglevel", "debug")
+        assert admin.execute_command("CONFIG", "REWRITE")
+    text = (servers.directory / "dc1.conf").read_text()
+    assert "maxclients 100" in text and "loglevel debug" in text and "pubsub 102400 0 0" in text

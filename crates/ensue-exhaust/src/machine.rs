@@ -132,6 +132,7 @@ impl Machine {
             | Output::Errand { .. }
             | Output::Audit(_)
             | Output::Confirm { .. }
+            | Output::Configure(_)
             | Output::Openness { .. } => {}
         }
     }

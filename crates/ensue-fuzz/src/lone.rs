@@ -110,7 +110,10 @@ impl Lone {
                     }
                 }
                 Output::Send { .. } | Output::Trace(_) | Output::Stopped | Output::Observed { .. } => {}
-                Output::Openness { .. } | Output::Audit(_) | Output::Confirm { .. } => {}
+                Output::Openness { .. }
+                | Output::Audit(_)
+                | Output::Configure(_)
+                | Output::Confirm { .. } => {}
             }
         }
     }

@@ -199,6 +199,7 @@ impl Site {
                 | Output::Errand { .. }
                 | Output::Audit(_)
                 | Output::Confirm { .. }
+                | Output::Configure(_)
                 | Output::Openness { .. } => {}
             }
         }

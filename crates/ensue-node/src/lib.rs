@@ -15,6 +15,7 @@ pub mod handlers;
 mod held;
 pub mod homes;
 pub mod host;
+mod host_parameters;
 pub mod input;
 pub mod link_rule;
 pub mod links;
@@ -46,6 +47,7 @@ pub use errand::{BackupDone, BackupErrand, CertificateFiles, Errand, ErrandDone,
 pub use handlers::{Handler, HandlerRefused, HandlerWarning, LuaHandler};
 pub use homes::Home;
 pub use host::{Host, Leading, ReplicaOptions, Standing};
+pub use host_parameters::{HostParameters, OutputLimit, OutputLimits};
 pub use input::{Dropped, Input};
 pub use links::LinkReport;
 pub use memory::MemoryReport;

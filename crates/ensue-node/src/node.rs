@@ -347,6 +347,9 @@ impl Node {
                 SessionOutput::Errand { session, number, errand } => {
                     self.outputs.push_back(Output::Errand { session, number, errand });
                 }
+                SessionOutput::Configure(parameters) => {
+                    self.outputs.push_back(Output::Configure(parameters));
+                }
                 SessionOutput::Audit(audit) => self.outputs.push_back(Output::Audit(audit)),
                 SessionOutput::Trace(trace) => self.outputs.push_back(Output::Trace(trace)),
                 SessionOutput::Send(envelope) => self.route(envelope),

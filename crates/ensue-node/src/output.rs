@@ -2,6 +2,7 @@
 
 use crate::audit::Audit;
 use crate::errand::Errand;
+use crate::host_parameters::HostParameters;
 use crate::observation::Observation;
 use bytes::Bytes;
 use ensue_store::disk::DiskOp;
@@ -37,4 +38,6 @@ pub enum Output {
     Confirm { partition: PartitionId, number: u64 },
     /// An operator's command, for the record of such; only where `NodeConfig::audits`.
     Audit(Box<Audit>),
+    /// Parameters of the sockets and of the log, which hold from now on.
+    Configure(Box<HostParameters>),
 }

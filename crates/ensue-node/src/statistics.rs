@@ -238,7 +238,7 @@ impl ScriptCounts {
     }
 }
 
-/// The word by which an error is counted. A script chooses the words of its errors, and the name of a metric has bounds.
+/// The word by which an error is counted. A script chooses the words of its errors, and names of metrics have bounds.
 pub(crate) fn error_word(words: &str) -> &str {
     let word = words.split(' ').next().unwrap_or_default();
     let is_good =

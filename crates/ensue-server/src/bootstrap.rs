@@ -165,8 +165,8 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     log::set_format(config.log_format);
     let cluster = config.cluster()?;
     config.check_home_datacenters(&cluster)?;
-    let maxclients = descriptors::clients_max(machine.descriptors, &cluster, config.maxclients)?;
-    let config = &Config { maxclients, ..config.clone() };
+    let room = descriptors::room(machine.descriptors, &cluster)?;
+    let config = &Config { maxclients: descriptors::clients_max(room, config.maxclients), ..config.clone() };
     let settings = compared(config, &cluster)?;
     let keys = keys(config, &cluster)?;
     let certificates = Certificates::read(config)?;
@@ -175,7 +175,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     let audit = AuditLog::start(&config.audit_log).map_err(StartError::AuditLog)?;
     let given = (users, token_keys(config)?);
     let directory = Directory::open(&config.dir, &cluster, &settings)?;
-    let mut listener = Some(client_listener(config, certificates.as_ref(), is_open)?);
+    let mut listener = Some(client_listener(config, certificates.as_ref(), is_open, room)?);
     let metrics = metrics::listen(config).map_err(|(address, error)| StartError::Listen {
         whom: "metrics",
         address,
@@ -199,7 +199,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
             node,
             clock: machine.clock,
             poll,
-            clients: Clients::new(!is_open, config.timeout_s, config.subscriber_limit),
+            clients: Clients::new(!is_open, config.timeout_s, config.output_limits),
             peers: peers(
                 config,
                 &cluster,
@@ -300,6 +300,7 @@ fn client_listener(
     config: &Config,
     certificates: Option<&Certificates>,
     is_open: bool,
+    room: usize,
 ) -> Result<Listener, StartError> {
     let mut doors = Vec::new();
     if config.port != 0 {
@@ -312,6 +313,7 @@ fn client_listener(
     }
     let admittance = Admittance {
         clients_max: config.maxclients,
+        room,
         is_protected: config.protected_mode,
         is_open,
         keepalive_s: config.tcp_keepalive_s,

@@ -12,10 +12,10 @@ use crate::bounds::{
     BUFFER_KEPT_BYTES, BYTES_PER_TURN_BEFORE_AUTH, CLOSING_US, COMMANDS_AHEAD_MIN, COMMANDS_BEFORE_AUTH_MAX,
     OUTPUT_BYTES_BEFORE_AUTH_MAX, READ_BYTES_BEFORE_AUTH, READ_BYTES_PER_TURN, WRITE_BYTES_MIN,
 };
-use crate::config::OutputLimit;
 use crate::listener::{Guest, Seat};
 use crate::transport::Transport;
 use bytes::{Bytes, BytesMut};
+use ensue_node::OutputLimit;
 use ensue_resp::{ParseError, ParseLimits, Parser};
 use ensue_types::{Args, limits};
 use std::collections::VecDeque;
@@ -38,7 +38,7 @@ pub(crate) struct Client {
     unparsed: bool,
     output: Vec<u8>,
     written: usize,
-    /// Since when more waits than what a subscriber may have for a while.
+    /// Since when more waits than what may wait for a while.
     over_soft_since_us: Option<u64>,
     in_flight: InFlight,
     /// As many may wait as its latest share of a turn allows.
@@ -324,6 +324,11 @@ impl Client {
     /// Bytes that answer no command. An error means that it has not read for too long.
     pub(crate) fn push(&mut self, now_us: u64, bytes: &[u8], limit: OutputLimit) -> Result<(), OutputFull> {
         self.output.extend_from_slice(bytes);
+        self.check_output(now_us, limit)
+    }
+
+    /// An error means that more waits for it than may.
+    pub(crate) fn check_output(&mut self, now_us: u64, limit: OutputLimit) -> Result<(), OutputFull> {
         let waiting = self.output_waiting() as u64;
         if waiting <= limit.soft {
             self.over_soft_since_us = None;

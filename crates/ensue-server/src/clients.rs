@@ -8,10 +8,9 @@ use crate::bounds::{
     LINGERING_MAX, READ_BYTES,
 };
 use crate::client::{Client, Fate, Taken};
-use crate::config::OutputLimit;
 use crate::listener::{Guest, Seat, next_session};
 use crate::log::{self, Throttle};
-use ensue_node::{Dropped, Input};
+use ensue_node::{Dropped, Input, OutputLimits};
 use ensue_types::SessionId;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -27,8 +26,8 @@ pub(crate) struct Clients {
     needs_password: bool,
     /// An idle client is disconnected after this; zero is never.
     timeout_us: u64,
-    /// What may wait for a client that subscribes.
-    subscriber_limit: OutputLimit,
+    /// What may wait for a client that does not read.
+    output_limits: OutputLimits,
     /// Clients that have work although their sockets report nothing new.
     queued: Vec<SessionId>,
     /// Clients with new answers.
@@ -59,12 +58,12 @@ struct Lingering {
 }
 
 impl Clients {
-    pub(crate) fn new(needs_password: bool, timeout_s: u64, subscriber_limit: OutputLimit) -> Clients {
+    pub(crate) fn new(needs_password: bool, timeout_s: u64, output_limits: OutputLimits) -> Clients {
         Clients {
             clients: HashMap::default(),
             needs_password,
             timeout_us: timeout_s.saturating_mul(1_000_000),
-            subscriber_limit,
+            output_limits,
             queued: Vec::new(),
             dirty: Vec::new(),
             lingering: VecDeque::new(),
@@ -80,6 +79,12 @@ impl Clients {
         if is_open {
             self.clients.values_mut().for_each(Client::open_gate);
         }
+    }
+
+    /// How long a client may be idle from now on, and what may wait for it.
+    pub(crate) fn configure(&mut self, timeout_s: u64, output_limits: OutputLimits) {
+        self.timeout_us = timeout_s.saturating_mul(1_000_000);
+        self.output_limits = output_limits;
     }
 
     /// A client that the listener let in.
@@ -183,15 +188,18 @@ impl Clients {
     /// The node answered. A client that does not read its answers is disconnected.
     pub(crate) fn reply(
         &mut self,
+        now_us: u64,
         session: SessionId,
         bytes: Vec<u8>,
-        answered: u32,
-        wants_turn: bool,
+        (answered, wants_turn): (u32, bool),
         registry: &Registry,
         inputs: &mut VecDeque<Input>,
     ) {
         let Some(client) = self.clients.get_mut(&session) else { return };
-        match client.reply(bytes, answered, wants_turn) {
+        match client
+            .reply(bytes, answered, wants_turn)
+            .and_then(|()| client.check_output(now_us, self.output_limits.normal))
+        {
             Ok(()) => self.dirty.push(session),
             Err(_) => {
                 log::warning(format_args!(
@@ -213,7 +221,7 @@ impl Clients {
         inputs: &mut VecDeque<Input>,
     ) {
         let Some(client) = self.clients.get_mut(&session) else { return };
-        match client.push(now_us, bytes, self.subscriber_limit) {
+        match client.push(now_us, bytes, self.output_limits.pubsub) {
             Ok(()) => self.dirty.push(session),
             Err(_) => {
                 let words = format_args!(

@@ -21,7 +21,7 @@ use crate::log::{Format, Level};
 use bytes::Bytes;
 pub(crate) use directive::fsync_name;
 use directive::{DIRECTIVES, PARAMETER};
-use ensue_node::{AppendFsync, BranchingOptions, FirstStart, Handler, Home, Topology, Tuning};
+use ensue_node::{AppendFsync, BranchingOptions, FirstStart, Handler, Home, OutputLimits, Topology, Tuning};
 use ensue_protocol::Promises;
 use ensue_types::{KeyspaceId, Rule, limits};
 use std::net::{IpAddr, Ipv4Addr};
@@ -93,8 +93,8 @@ pub struct Config {
     pub maxclients: usize,
     /// Seconds after which an idle client is disconnected; zero is never.
     pub timeout_s: u64,
-    /// What may wait for a client that subscribes before it is disconnected.
-    pub subscriber_limit: OutputLimit,
+    /// What may wait for a client that does not read before it is disconnected.
+    pub output_limits: OutputLimits,
     /// Bytes a core, and milliseconds, that messages of other datacenters may wait.
     pub message_wait_bytes: u64,
     pub message_wait_ms: u64,
@@ -156,24 +156,6 @@ pub enum AuditTarget {
     File(PathBuf),
 }
 
-/// `client-output-buffer-limit`: bytes that may wait, and as many for so many seconds; 0 is no limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutputLimit {
-    pub hard: u64,
-    pub soft: u64,
-    pub soft_s: u64,
-}
-
-impl Default for OutputLimit {
-    fn default() -> OutputLimit {
-        OutputLimit {
-            hard: limits::SUBSCRIBER_OUTPUT_BYTES_MAX as u64,
-            soft: limits::SUBSCRIBER_OUTPUT_SOFT_BYTES as u64,
-            soft_s: limits::SUBSCRIBER_OUTPUT_SOFT_S,
-        }
-    }
-}
-
 impl Default for Config {
     fn default() -> Config {
         let tuning = Tuning::default();
@@ -204,7 +186,7 @@ impl Default for Config {
             enable_debug_command: "no".into(),
             maxclients: 10_000,
             timeout_s: 0,
-            subscriber_limit: OutputLimit::default(),
+            output_limits: OutputLimits::default(),
             message_wait_bytes: limits::MESSAGES_WAITING_BYTES as u64,
             message_wait_ms: limits::MESSAGE_WAITS_MS,
             tcp_keepalive_s: 300,
@@ -419,8 +401,7 @@ impl Config {
 const HIDDEN: &str = "(hidden)";
 
 /// Directives of Redis that have one meaning here, and no choice.
-const COMPATIBLE: [(&str, &str); 6] = [
-    ("client-output-buffer-limit", "normal 268435456 0 0"),
+const COMPATIBLE: [(&str, &str); 5] = [
     ("cluster-enabled", "no"),
     ("io-threads", "1"),
     ("lazyfree-lazy-expire", "no"),

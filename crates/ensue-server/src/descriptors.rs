@@ -35,20 +35,24 @@ pub(crate) fn share_of(nodes: usize) -> usize {
     limit.saturating_sub(PROCESS_DESCRIPTORS_RESERVE) / nodes
 }
 
-/// How many of the clients that are wanted a node of this cluster admits.
-pub(crate) fn clients_max(share: usize, cluster: &Cluster, wanted: usize) -> Result<usize, TooFew> {
+/// How many clients a node of this cluster has file descriptors for.
+pub(crate) fn room(share: usize, cluster: &Cluster) -> Result<usize, TooFew> {
     let needed = needed(cluster);
     match share.saturating_sub(needed) {
         0 => Err(TooFew { share, needed }),
-        left if left < wanted => {
-            log::warning(format_args!(
-                "maxclients is {left} instead of {wanted}: a node here may have {share} file descriptors, of which \
-                 partitions and peers need {needed} (ulimit -Hn)"
-            ));
-            Ok(left)
-        }
-        _ => Ok(wanted),
+        room => Ok(room),
     }
+}
+
+/// How many of the clients that are wanted a node admits where there is room for so many.
+pub(crate) fn clients_max(room: usize, wanted: usize) -> usize {
+    if room < wanted {
+        log::warning(format_args!(
+            "maxclients is {room} instead of {wanted}: partitions and peers need the other file descriptors that a \
+             node here may have (ulimit -Hn)"
+        ));
+    }
+    room.min(wanted)
 }
 
 /// What a node opens at the most, clients apart.

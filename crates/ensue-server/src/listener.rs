@@ -4,9 +4,11 @@
 //! no password. Whoever is refused is told why. No byte of a client is read here.
 
 use crate::bounds::{ACCEPT_PAUSE_US, ACCEPTS_PER_TURN};
+use crate::descriptors;
 use crate::log::{self, Throttle};
 use crate::tls::Certificates;
 use crate::transport::Transport;
+use ensue_node::HostParameters;
 use mio::net::{TcpListener, TcpStream};
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -18,6 +20,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admittance {
     pub(crate) clients_max: usize,
+    /// For more there are no file descriptors.
+    pub(crate) room: usize,
     /// Refuse everybody who is not on this machine as long as nobody needs a password.
     pub(crate) is_protected: bool,
     /// Nobody needs one.
@@ -96,6 +100,14 @@ impl Listener {
     /// Nobody needs a password from now on, or everybody does.
     pub(crate) fn set_open(&mut self, is_open: bool) {
         self.admittance.is_open = is_open;
+    }
+
+    /// Who may come in from now on.
+    pub(crate) fn configure(&mut self, parameters: &HostParameters) {
+        let wanted = parameters.clients_max;
+        self.admittance.clients_max = descriptors::clients_max(self.admittance.room, wanted);
+        self.admittance.is_protected = parameters.is_protected;
+        self.admittance.keepalive_s = parameters.keepalive_s;
     }
 
     pub(crate) fn sockets(&mut self) -> impl Iterator<Item = &mut TcpListener> {

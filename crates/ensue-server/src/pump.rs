@@ -16,12 +16,12 @@ use crate::disk::Disk;
 use crate::errands::Errands;
 use crate::inbox::{Inbox, Mail};
 use crate::listener::{self, Guest, Listener};
-use crate::log::{self, Throttle};
+use crate::log::{self, Level, Throttle};
 use crate::metrics::Question;
 use crate::peers::{self, Peers};
 use crate::scrubber;
 use crate::visitors::Visitors;
-use ensue_node::{Host, Input, Output, Trace};
+use ensue_node::{Host, HostParameters, Input, Output, Trace};
 use ensue_types::{CoreId, DatacenterId, PartitionId, SessionId};
 use ensue_wire::CoreName;
 use mio::{Events, Interest, Poll, Registry, Token};
@@ -317,7 +317,8 @@ impl Pump {
             }
             Output::Reply { session, bytes, answered, wants_turn } => {
                 let inputs = &mut self.state.inputs;
-                self.clients.reply(session, bytes, answered, wants_turn, registry, inputs);
+                let now_us = self.clock.monotonic_us();
+                self.clients.reply(now_us, session, bytes, (answered, wants_turn), registry, inputs);
             }
             Output::Push { session, bytes } => {
                 let now_us = self.clock.monotonic_us();
@@ -343,6 +344,7 @@ impl Pump {
                 self.clients.set_open(is_open);
                 self.listener.iter_mut().for_each(|listener| listener.set_open(is_open));
             }
+            Output::Configure(parameters) => self.configure(&parameters),
             Output::Errand { session, number, errand } => {
                 self.errands.submit(&self.inboxes[self.index], session, number, errand);
             }
@@ -357,10 +359,23 @@ impl Pump {
                     audit_log.record(self.name, audit);
                 }
             }
+            Output::Trace(Trace::ScriptLogged { level, text, .. }) => {
+                let level = Level::ALL[usize::from(level).min(3)];
+                log::at(level, format_args!("script: {}", text.escape_debug()));
+            }
             Output::Trace(trace) => self.tell(&trace),
             // A host answers that itself.
             Output::Confirm { .. } => {}
             Output::Stopped => self.state.stopped = true,
+        }
+    }
+
+    /// Takes over parameters that were set. All cores of a process have one log.
+    fn configure(&mut self, parameters: &HostParameters) {
+        self.clients.configure(parameters.timeout_s, parameters.output_limits);
+        self.listener.iter_mut().for_each(|listener| listener.configure(parameters));
+        if let Some(level) = Level::parse(&parameters.log_level) {
+            log::set_level(level);
         }
     }
 

@@ -24,7 +24,7 @@ use crate::observation::Observation;
 use crate::placement::Placement;
 use crate::replicas::ReplicaFigures;
 use crate::scrub::ScrubReport;
-use crate::statistics::{self, Rate, Statistics};
+use crate::statistics::{self, Rate, Statistics, error_word};
 use crate::{NodeConfig, Trace};
 use bytes::Bytes;
 use ensue_acl::Refusal;
@@ -218,7 +218,7 @@ impl Counters {
     /// An answer leaves.
     pub(super) fn on_reply(&mut self, reply: &Reply) {
         let Reply::Error(words) = reply else { return };
-        let first = words.split(' ').next().unwrap_or_default();
+        let first = error_word(words);
         if let Some(count) = self.errors.get_mut(first) {
             *count += 1;
         } else if self.errors.len() < ERRORS_MAX {
@@ -431,6 +431,9 @@ impl CoreState {
         self.latency_threshold_ms = self.parameters.number(LATENCY_THRESHOLD);
         self.access.open_channels(self.parameters.value(CHANNELS) == "allchannels");
         self.parameters_changed = true;
+        if let Some(parameters) = self.parameters.of_host(settings) {
+            self.output(SessionOutput::Configure(Box::new(parameters)));
+        }
         let pushes = self.tracking.limit(self.tracked_keys_max());
         self.push_changes(pushes);
         self.want_changes();

@@ -3,6 +3,7 @@
 use crate::Trace;
 use crate::audit::Audit;
 use crate::errand::Errand;
+use crate::host_parameters::HostParameters;
 use crate::observation::Observation;
 use bytes::Bytes;
 use ensue_types::SessionId;
@@ -42,6 +43,8 @@ pub(crate) enum SessionOutput {
     Openness {
         is_open: bool,
     },
+    /// Parameters of whoever owns the sockets and the log were set.
+    Configure(Box<HostParameters>),
     /// An operator's command and what came of it.
     Audit(Box<Audit>),
     /// To a partition or a core of this datacenter.

@@ -7,6 +7,7 @@
 
 use crate::config::POLICIES;
 use crate::errand::Rewritten;
+use crate::host_parameters::{HostParameters, OUTPUT_LIMITS, OutputLimits, bytes_of};
 use bytes::Bytes;
 use ensue_resp::number;
 use ensue_types::Reply;
@@ -31,6 +32,8 @@ enum Kind {
     Percentiles,
     /// Seconds and changes, in pairs; nothing is ever saved.
     Saves,
+    /// Limits of classes of clients, of which only those that are named change.
+    OutputLimits,
     /// Anything.
     Text,
 }
@@ -54,13 +57,14 @@ const fn renamed(name: &'static str, alias: &'static str, kind: Kind, default: &
 /// Sizes and counts that are kept and do nothing.
 const COUNT: Kind = Kind::Integer(0, i64::MAX);
 
-static PARAMETERS: [Parameter; 57] = [
+static PARAMETERS: [Parameter; 63] = [
     parameter("active-expire-effort", Kind::Integer(1, 10), "1"),
     parameter("acl-pubsub-default", Kind::Word(&["allchannels", "resetchannels"]), "resetchannels"),
     parameter("acllog-max-len", COUNT, "128"),
     parameter("activedefrag", Kind::Word(&["no"]), "no"),
     parameter("aof-use-rdb-preamble", Kind::Switch, "yes"),
     renamed(BUSY_AFTER_MS, "lua-time-limit", COUNT, "5000"),
+    parameter(OUTPUT_LIMITS, Kind::OutputLimits, OUTPUT_LIMITS_DEFAULT),
     parameter("client-query-buffer-limit", Kind::Memory, "1073741824"),
     parameter("dynamic-hz", Kind::Switch, "yes"),
     renamed("hash-max-listpack-entries", "hash-max-ziplist-entries", COUNT, "128"),
@@ -86,6 +90,8 @@ static PARAMETERS: [Parameter; 57] = [
         Kind::Integer(i32::MIN as i64, i32::MAX as i64),
         "-2",
     ),
+    parameter("loglevel", Kind::Word(&["debug", "verbose", "notice", "warning"]), "notice"),
+    parameter("maxclients", Kind::Integer(1, CLIENTS_MAX), "10000"),
     parameter("maxmemory", Kind::Memory, "0"),
     parameter("maxmemory-clients", Kind::MemoryOrShare, "0"),
     parameter("maxmemory-eviction-tenacity", Kind::Integer(0, 100), "10"),
@@ -94,6 +100,7 @@ static PARAMETERS: [Parameter; 57] = [
     renamed(REPLICAS_MIN, "min-slaves-to-write", Kind::Integer(0, i32::MAX as i64), "0"),
     renamed(REPLICAS_LAG_MAX, "min-slaves-max-lag", Kind::Integer(0, i32::MAX as i64), "10"),
     parameter("notify-keyspace-events", Kind::Events, ""),
+    parameter("protected-mode", Kind::Switch, "yes"),
     parameter("rdb-key-save-delay", Kind::Integer(i64::MIN, i64::MAX), "0"),
     parameter("rdbcompression", Kind::Switch, "yes"),
     parameter("repl-backlog-size", Kind::Memory, "1048576"),
@@ -109,6 +116,8 @@ static PARAMETERS: [Parameter; 57] = [
     parameter("stop-writes-on-bgsave-error", Kind::Switch, "yes"),
     parameter("stream-node-max-bytes", Kind::Memory, "4096"),
     parameter("stream-node-max-entries", COUNT, "100"),
+    parameter("tcp-keepalive", Kind::Integer(0, SECONDS_MAX), "300"),
+    parameter("timeout", Kind::Integer(0, SECONDS_MAX), "0"),
     parameter("tracking-table-max-keys", Kind::Integer(0, TRACKED_KEYS_MAX), "1000000"),
     parameter(CERTIFICATE_FILES[0], Kind::Text, ""),
     parameter(CERTIFICATE_FILES[1], Kind::Text, ""),
@@ -118,6 +127,10 @@ static PARAMETERS: [Parameter; 57] = [
     renamed("zset-max-listpack-value", "zset-max-ziplist-value", Kind::Memory, "64"),
     parameter("lua-enable-deprecated-api", Kind::Switch, "no"),
 ];
+
+/// Parameters of whoever owns the sockets and the log.
+const OF_HOST: [&str; 6] =
+    [OUTPUT_LIMITS, "loglevel", "maxclients", "protected-mode", "tcp-keepalive", "timeout"];
 
 /// After so many milliseconds of a script commands are refused.
 pub(crate) const BUSY_AFTER_MS: &str = "busy-reply-threshold";
@@ -132,6 +145,10 @@ pub(crate) const CERTIFICATE_FILES: [&str; 4] =
 
 const SLOW_ENTRIES_MAX: i64 = 100_000;
 const TRACKED_KEYS_MAX: i64 = 10_000_000;
+const CLIENTS_MAX: i64 = 1_000_000;
+const SECONDS_MAX: i64 = 1 << 31;
+const OUTPUT_LIMITS_DEFAULT: &str =
+    "normal 268435456 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60";
 
 /// The values that are not those of the table.
 #[derive(Clone, Debug, Default)]
@@ -162,8 +179,27 @@ impl Parameters {
     }
 
     pub(crate) fn set(&mut self, settings: &[Setting]) {
-        self.set.extend(settings.iter().map(|(name, _)| *name));
-        self.changed.extend(settings.iter().cloned());
+        for (name, value) in settings {
+            let value = match *name {
+                OUTPUT_LIMITS => with_output_limits(self.value(name), value),
+                _ => value.clone(),
+            };
+            self.set.insert(name);
+            self.changed.insert(name, value);
+        }
+    }
+
+    /// What whoever owns the sockets and the log has to know, if some of that is among these.
+    pub(crate) fn of_host(&self, settings: &[Setting]) -> Option<HostParameters> {
+        let number = |name| u64::try_from(self.number(name)).unwrap_or(0);
+        settings.iter().any(|(name, _)| OF_HOST.contains(name)).then(|| HostParameters {
+            clients_max: usize::try_from(number("maxclients")).unwrap_or(usize::MAX),
+            is_protected: self.value("protected-mode") == "yes",
+            keepalive_s: number("tcp-keepalive"),
+            timeout_s: number("timeout"),
+            output_limits: output_limits(self.value(OUTPUT_LIMITS)),
+            log_level: self.value("loglevel").to_owned(),
+        })
     }
 
     /// Those that were set while the server runs, for `CONFIG REWRITE`; not the password, which is told by a user.
@@ -285,6 +321,7 @@ impl Kind {
                 events(text).ok_or_else(|| "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".to_owned())
             }
             Kind::Percentiles => percentiles(text),
+            Kind::OutputLimits => OutputLimits::default().set(text).map(|()| text.to_owned()),
             Kind::Saves => {
                 let words: Vec<&str> = text.split_ascii_whitespace().collect();
                 let is_good = |pair: &[&str]| {
@@ -302,20 +339,18 @@ impl Kind {
     }
 }
 
-/// A number of bytes as Redis reads it.
-fn bytes_of(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" => 1_000,
-        "kb" => 1 << 10,
-        "m" => 1_000_000,
-        "mb" => 1 << 20,
-        "g" => 1_000_000_000,
-        "gb" => 1 << 30,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(factor)
+/// The value of the parameter when some of the classes are set.
+fn with_output_limits(present: &str, set: &str) -> String {
+    let mut limits = output_limits(present);
+    // It was checked before.
+    let _ = limits.set(set);
+    limits.to_string()
+}
+
+fn output_limits(text: &str) -> OutputLimits {
+    let mut limits = OutputLimits::default();
+    let _ = limits.set(text);
+    limits
 }
 
 /// Classes of events in Redis' order; `A` stands for all of data.

@@ -28,6 +28,7 @@ mod writes;
 
 use super::{SessionOutput, Sessions};
 use crate::config::{DatacenterTopology, Tuning};
+use crate::host_parameters::HostParameters;
 use crate::observation::Observation;
 use crate::{NodeConfig, Topology, Trace};
 use bytes::Bytes;
@@ -63,6 +64,7 @@ struct World {
     kept: Vec<(u64, crate::Errand)>,
     /// Whether the door was opened or closed.
     openness: Vec<bool>,
+    configured: Vec<HostParameters>,
     audits: Vec<crate::Audit>,
 }
 
@@ -111,6 +113,7 @@ impl World {
             keeps_errands: false,
             kept: Vec::new(),
             openness: Vec::new(),
+            configured: Vec::new(),
             audits: Vec::new(),
         };
         world.sessions.on_link_up(CoreId(1));
@@ -146,6 +149,7 @@ impl World {
                     self.observed.push((session, *observation));
                 }
                 SessionOutput::Audit(audit) => self.audits.push(*audit),
+                SessionOutput::Configure(parameters) => self.configured.push(*parameters),
                 SessionOutput::Openness { is_open } => self.openness.push(is_open),
                 SessionOutput::Errand { session, number, errand } => {
                     self.errands += 1;

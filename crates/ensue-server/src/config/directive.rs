@@ -2,7 +2,7 @@
 
 use super::cluster::{NodeLine, Replicas};
 use super::rewrite::quoted;
-use super::{AuditTarget, AuthClients, Config, NamedHandler, NamedHome, OutputLimit, TlsVersion, size};
+use super::{AuditTarget, AuthClients, Config, NamedHandler, NamedHome, TlsVersion, size};
 use crate::bounds::{CORES_MAX, SCRUB_BYTES_PER_SECOND_MIN};
 use crate::log::{self, Format, Level};
 use ensue_node::{AppendFsync, Collection, FirstStart, Handler, LuaHandler};
@@ -155,10 +155,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         |c, v| number(&v[0], 0, SECONDS_MAX).map(|n| c.tcp_keepalive_s = n),
         |c| one(c.tcp_keepalive_s),
     ),
-    lines("client-output-buffer-limit", set_output_limit, |c| {
-        let OutputLimit { hard, soft, soft_s } = c.subscriber_limit;
-        one(format!("pubsub {hard} {soft} {soft_s}"))
-    }),
+    words("client-output-buffer-limit", |c, v| c.output_limits.set(&v.join(" ")), |c| one(c.output_limits)),
     word(
         "pubsub-wait-size-max",
         |c, v| size::parse(&v[0]).map(|n| c.message_wait_bytes = n),
@@ -320,22 +317,6 @@ fn set_self(config: &mut Config, words: &[String]) -> Result<(), String> {
 }
 
 /// As in Redis. The class of replicas does not exist here, and everybody else's answers have a limit of their own.
-fn set_output_limit(config: &mut Config, words: &[String]) -> Result<(), String> {
-    let [class, hard, soft, soft_s] = words else {
-        return Err("a class, two sizes and seconds, as in `pubsub 32mb 8mb 60`".into());
-    };
-    let (hard, soft) = (size::parse(hard)?, size::parse(soft)?);
-    let limit = OutputLimit { hard, soft, soft_s: number(soft_s, 0, SECONDS_MAX)? };
-    match class.as_str() {
-        "pubsub" => config.subscriber_limit = limit,
-        "normal" if (limit.hard, limit.soft) == (0, 0) => {}
-        "normal" => return Err("only `normal 0 0 0` is possible here".into()),
-        "replica" | "slave" => {}
-        other => return Err(format!("'{other}' is none of normal, replica and pubsub")),
-    }
-    Ok(())
-}
-
 fn set_bind(config: &mut Config, words: &[String]) -> Result<(), String> {
     for word in words {
         let address = word.strip_prefix('-').unwrap_or(word);

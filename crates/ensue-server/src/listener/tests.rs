@@ -17,7 +17,8 @@ fn loopback_is_recognised_in_both_families() {
 fn one_client_too_many_is_told_so() {
     let socket = TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = socket.local_addr().unwrap();
-    let admittance = Admittance { clients_max: 1, is_protected: true, is_open: true, keepalive_s: 300 };
+    let admittance =
+        Admittance { clients_max: 1, room: 100, is_protected: true, is_open: true, keepalive_s: 300 };
     let mut listener = Listener::new(vec![Door { socket, certificates: None }], admittance);
     let _first = std::net::TcpStream::connect(address).unwrap();
     let mut second = std::net::TcpStream::connect(address).unwrap();

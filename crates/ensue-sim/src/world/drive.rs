@@ -207,6 +207,7 @@ impl World {
                 Output::Observed { .. }
                 | Output::Openness { .. }
                 | Output::Audit(_)
+                | Output::Configure(_)
                 | Output::Confirm { .. } => {}
             }
         }

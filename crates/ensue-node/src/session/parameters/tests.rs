@@ -42,6 +42,28 @@ fn values() {
     check("notify-keyspace-events lKE", "notify-keyspace-events lKE");
     check("save 900_1_300_10", "save 900 1 300 10");
     check("latency-tracking-info-percentiles 50_99.9", "latency-tracking-info-percentiles 50 99.9");
+    let slave = "slave 268435456 67108864 60";
+    let told = |normal, pubsub| format!("client-output-buffer-limit normal {normal} {slave} pubsub {pubsub}");
+    check("client-output-buffer-limit normal_1kb_0_0", &told("1024 0 0", "33554432 8388608 60"));
+    let both = "client-output-buffer-limit pubsub_3_2_1_normal_0_0_0";
+    check(both, &told("0 0 0", "3 2 1"));
+}
+
+/// What one class has is not taken back when another one is set.
+#[test]
+fn limits_of_output_are_set_class_by_class() {
+    let mut parameters = Parameters::default();
+    assert_eq!(parameters.value("client-output-buffer-limit"), OutputLimits::default().to_string());
+    let set = |parameters: &mut Parameters, text: &str| {
+        let settings = super::check(&words(text), &[]).expect("it is good");
+        parameters.set(&settings);
+        parameters.of_host(&settings)
+    };
+    set(&mut parameters, "client-output-buffer-limit normal_5_0_0");
+    let of_host = set(&mut parameters, "client-output-buffer-limit pubsub_7_0_0 timeout 9").expect("it is");
+    assert_eq!((of_host.output_limits.normal.hard, of_host.output_limits.pubsub.hard), (5, 7));
+    assert_eq!((of_host.timeout_s, of_host.clients_max, of_host.is_protected), (9, 10_000, true));
+    assert_eq!(set(&mut parameters, "hz 20"), None);
 }
 
 #[test]
@@ -71,5 +93,13 @@ fn refusals() {
     check("activedefrag yes", &failed("activedefrag", "argument(s) must be one of the following: no"));
     check("save 1", &failed("save", "Invalid save parameters"));
     let events = "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
+    let limits = |text: &str, why: &str| {
+        let why = format!("{why} buffer limit configuration.");
+        check(&format!("client-output-buffer-limit {text}"), &failed("client-output-buffer-limit", &why));
+    };
+    limits("normal_1", "Wrong number of arguments in");
+    limits("strange_1_1_1", "Invalid client class specified in");
+    limits("normal_1_-1_1", "Error in hard, soft or soft_seconds setting in");
+    check("maxclients 0", &failed("maxclients", "argument must be between 1 and 1000000 inclusive"));
     check("notify-keyspace-events KEQ", &failed("notify-keyspace-events", events));
 }
