@@ -124,6 +124,9 @@ pub struct Tuning {
     pub context_operations_max: usize,
     pub stream_window_bytes: usize,
     pub stream_batch_entries: usize,
+    /// Bytes of received entries of one datacenter, of all partitions of a datacenter together, that may wait for what
+    /// they depend on before nothing more is taken of its stream.
+    pub stream_waiting_bytes: usize,
     pub stream_memory_bytes: usize,
     pub segment_bytes: u64,
     /// Log bytes since the last checkpoint that make the next one begin.
@@ -214,6 +217,7 @@ impl Default for Tuning {
             context_operations_max: limits::CONTEXT_OPERATIONS_MAX,
             stream_window_bytes: limits::STREAM_WINDOW_BYTES,
             stream_batch_entries: limits::STREAM_BATCH_ENTRIES,
+            stream_waiting_bytes: limits::STREAM_WAITING_BYTES,
             stream_memory_bytes: limits::STREAM_MEMORY_BYTES,
             segment_bytes: limits::SEGMENT_BYTES,
             checkpoint_bytes: 4 * limits::SEGMENT_BYTES,
@@ -346,6 +350,11 @@ impl fmt::Debug for NodeConfig {
 }
 
 impl NodeConfig {
+    /// Bytes of the entries of one datacenter's stream that may wait in one partition.
+    pub(crate) fn stream_waiting_bytes(&self) -> u64 {
+        (self.tuning.stream_waiting_bytes / usize::from(self.topology.partitions.max(1))) as u64
+    }
+
     /// Bytes of the stream of one partition that may be sent to a datacenter and not yet acknowledged as received.
     pub(crate) fn stream_window_bytes(&self) -> usize {
         let share = limits::LINK_WINDOW_BYTES / usize::from(self.topology.partitions.max(1));

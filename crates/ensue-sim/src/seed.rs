@@ -410,7 +410,7 @@ fn draw_rows(random: &mut Random, tuning: Tuning) -> Tuning {
 fn draw_tuning(random: &mut Random) -> Tuning {
     let read_transaction_timeout_ms = random.skewed(50, 2_000);
     let segment_bytes = random.skewed(4 << 10, 64 << 10);
-    Tuning {
+    let tuning = Tuning {
         script_steps: SCRIPT_STEPS,
         read_transaction_timeout_ms,
         // Shorter than a server has it, so that a second round may find its moment forgotten.
@@ -437,7 +437,9 @@ fn draw_tuning(random: &mut Random) -> Tuning {
         relaxed_sync_interval_ms: random.skewed(200, 10_000),
         proof_wait_ms: random.pick(&[0, 0, 20, 200, 2_000]),
         ..Tuning::default()
-    }
+    };
+    // Nothing more is drawn for it.
+    Tuning { stream_waiting_bytes: 2 * tuning.stream_window_bytes, ..tuning }
 }
 
 fn draw_links(random: &mut Random, shape: Shape) -> LinkOptions {

@@ -128,6 +128,8 @@ pub const ENTRY_BYTES_MAX: usize = 160 << 20;
 pub const STREAM_WINDOW_BYTES: usize = 4 << 20;
 /// The same of the streams of all partitions of a datacenter, which may share one link.
 pub const LINK_WINDOW_BYTES: usize = 256 << 20;
+/// Bytes of received entries of one datacenter that wait for what they depend on, of all partitions of a datacenter.
+pub const STREAM_WAITING_BYTES: usize = 512 << 20;
 /// Bytes of the log that are read at once.
 pub const LOG_READ_BYTES: usize = 1 << 20;
 /// Entries of a stream in one message.

@@ -32,6 +32,10 @@ use replicas::ReplicaWaits;
 use sender::Sender;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A stream of which too much waits is asked to go on this often: an entry comes each time, and with it perhaps what
+/// the others wait for.
+const RESUME_FULL_US: u64 = 10_000_000;
+
 /// Who waits for an operation to be applied here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiter {
@@ -61,6 +65,8 @@ pub(crate) struct Replication {
     held_back: Option<HeldBack>,
     /// Streams that brought something that could not be taken yet.
     paused: BTreeSet<DatacenterId>,
+    /// When each of them was last asked to go on.
+    resumed_us: BTreeMap<DatacenterId, u64>,
     /// Where each stream was at which time, the own one too; kept where pasts are times.
     progress: BTreeMap<DatacenterId, Progress>,
     keeps_progress: bool,
@@ -139,9 +145,29 @@ impl Replication {
         self.paused.insert(origin);
     }
 
+    /// Whether so much of a datacenter's stream waits here for what it depends on that no more of it is taken: the rest
+    /// is in its log.
+    pub(in crate::partition) fn is_full_of(&self, cx: &Cx, origin: DatacenterId) -> bool {
+        self.inbound.waiting_bytes_of(origin) > cx.config.stream_waiting_bytes()
+    }
+
     /// The streams that are to be asked to go on.
-    pub(in crate::partition) fn take_paused(&mut self) -> BTreeSet<DatacenterId> {
-        std::mem::take(&mut self.paused)
+    pub(in crate::partition) fn take_paused(&mut self, cx: &Cx) -> BTreeSet<DatacenterId> {
+        let now_us = cx.now.monotonic_us;
+        let (mut due, mut kept) = (BTreeSet::new(), BTreeSet::new());
+        for origin in std::mem::take(&mut self.paused) {
+            let resumed_us = self.resumed_us.get(&origin).copied().unwrap_or(0);
+            let waits = self.is_full_of(cx, origin) && now_us < resumed_us.saturating_add(RESUME_FULL_US);
+            match waits {
+                true => kept.insert(origin),
+                false => {
+                    self.resumed_us.insert(origin, now_us);
+                    due.insert(origin)
+                }
+            };
+        }
+        self.paused = kept;
+        due
     }
 
     /// Nothing is sent to a datacenter, and nothing asked of its stream, until it introduces itself again.
@@ -211,6 +237,7 @@ impl Replication {
             receivers: others.iter().map(|&d| (d, Receiver::default())).collect(),
             held_back: None,
             paused: BTreeSet::new(),
+            resumed_us: BTreeMap::new(),
             progress: BTreeMap::new(),
             keeps_progress: protocols.iter().any(|protocol| protocol.needs().snapshot_vectors),
             spoke_us: BTreeMap::new(),

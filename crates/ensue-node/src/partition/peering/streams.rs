@@ -26,7 +26,10 @@ impl Peering<'_> {
         }
         let mut position = first;
         for bytes in entries {
-            if !self.take_entry(origin, position, bytes) {
+            // One is always taken: should what waits here wait for what follows, it comes in the end.
+            let is_full = position > first && self.others.replication.is_full_of(self.cx, origin);
+            if is_full || !self.take_entry(origin, position, bytes) {
+                self.others.replication.acknowledgements.acknowledge_soon(origin);
                 return self.others.replication.pause(origin);
             }
             position = position.next();

@@ -29,8 +29,8 @@ pub(crate) struct Inbound {
     /// Whether somebody up the stack is telling them.
     is_unblocking: bool,
     waited: u64,
-    /// What those that wait take, as they are encoded.
-    waiting_bytes: u64,
+    /// What those of each datacenter that wait take, as they are encoded.
+    waiting_bytes: BTreeMap<DatacenterId, u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Inbound {
         position: Position,
     ) -> Option<(Incarnation, Entry)> {
         let arrived = self.arrived.remove(&(origin, position))?;
-        self.waiting_bytes -= arrived.bytes;
+        self.count_bytes(origin, arrived.bytes, 0);
         Some((arrived.incarnation, arrived.entry))
     }
 
@@ -108,13 +108,24 @@ impl Inbound {
         self.waited += 1;
         if let Some(arrived) = self.arrived.get_mut(&(origin, position)) {
             let bytes = encoded_entry_bytes(&arrived.entry) as u64;
-            self.waiting_bytes = self.waiting_bytes + bytes - std::mem::replace(&mut arrived.bytes, bytes);
+            let before = std::mem::replace(&mut arrived.bytes, bytes);
+            self.count_bytes(origin, before, bytes);
         }
+    }
+
+    fn count_bytes(&mut self, origin: DatacenterId, before: u64, after: u64) {
+        let bytes = self.waiting_bytes.entry(origin).or_default();
+        *bytes = *bytes + after - before;
     }
 
     /// What received entries that wait for others take.
     pub(in crate::partition) fn waiting_bytes(&self) -> u64 {
-        self.waiting_bytes
+        self.waiting_bytes.values().sum()
+    }
+
+    /// The same of one datacenter's.
+    pub(in crate::partition) fn waiting_bytes_of(&self, origin: DatacenterId) -> u64 {
+        self.waiting_bytes.get(&origin).copied().unwrap_or(0)
     }
 
     /// One thing that an entry depends on is met. Whether that was the last one.
@@ -191,7 +202,7 @@ impl Inbound {
             assert_eq!(arrived.entry.position, *position, "an entry is kept in the place of another one");
         }
         let waiting_bytes: u64 = self.arrived.values().map(|arrived| arrived.bytes).sum();
-        assert_eq!(self.waiting_bytes, waiting_bytes, "what waits is counted wrong");
+        assert_eq!(self.waiting_bytes(), waiting_bytes, "what waits is counted wrong");
         for ((from, check), ask) in &self.asks {
             let (open, most) = (ask.open, ask.dependencies.len());
             assert!((1..=most).contains(&open), "{open} of {most} are open of check {check} of {from:?}");

@@ -211,3 +211,30 @@ fn received(position: u64) -> StreamAcknowledge {
     let (synced, end, shown) = (received, Position(0), LogicalTime::ZERO);
     StreamAcknowledge { incarnation, received, synced, applied: Vec::new(), end, shown }
 }
+
+/// What waits for a datacenter that is cut off from here filled memory, for as long as the link was down.
+#[test]
+fn no_more_of_a_stream_is_taken_when_much_of_it_waits() {
+    let mut world = partition("eiger");
+    Arc::make_mut(&mut world.partition.cx.config).tuning.stream_waiting_bytes = 1;
+    let received = |world: &World| world.partition.others.replication.received(OTHER).0;
+    let send = |world: &mut World, positions: std::ops::RangeInclusive<u64>| {
+        let entry = |position| world.entry(position, "a", put("1"), vec![of_theirs(9)].into());
+        let entries = positions.clone().map(entry);
+        let (incarnation, first, entries) = (Incarnation(1), Position(*positions.start()), entries.collect());
+        world.message(ELSEWHERE, Message::StreamEntries { incarnation, first, entries });
+    };
+    send(&mut world, 1..=4);
+    assert_eq!(received(&world), 1, "it waits, and is enough");
+    let resumes = |world: &mut World| {
+        let sent = std::iter::from_fn(|| world.partition.cx.outbox.next());
+        sent.filter(|envelope| matches!(envelope.message, Message::StreamResume { .. })).count()
+    };
+    resumes(&mut world);
+    pass(&mut world, 60_000);
+    assert_eq!(resumes(&mut world), 1);
+    send(&mut world, 2..=4);
+    assert_eq!(received(&world), 2, "should it wait for what follows, that comes in the end");
+    pass(&mut world, 60_000);
+    assert_eq!(resumes(&mut world), 0, "not so often");
+}

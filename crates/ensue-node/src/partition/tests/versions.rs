@@ -118,6 +118,20 @@ impl World {
     }
 
     fn receive_with(&mut self, position: u64, key: &str, effect: Option<Effect>, dependencies: Causes) {
+        let entries = vec![self.entry(position, key, effect, dependencies)];
+        let (incarnation, first) = (Incarnation(1), Position(position));
+        let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
+        self.message(from, Message::StreamEntries { incarnation, first, entries });
+    }
+
+    /// An entry of the other datacenter's stream.
+    pub(super) fn entry(
+        &self,
+        position: u64,
+        key: &str,
+        effect: Option<Effect>,
+        dependencies: Causes,
+    ) -> Bytes {
         let keyspace = KeyspaceId(0);
         let change = match effect {
             Some(effect) => {
@@ -135,10 +149,7 @@ impl World {
             change,
             previous: Vec::new(),
         };
-        let entries = vec![layout::encode_entry(&entry)];
-        let (incarnation, first) = (Incarnation(1), entry.position);
-        let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
-        self.message(from, Message::StreamEntries { incarnation, first, entries });
+        layout::encode_entry(&entry)
     }
 
     /// What a power failure leaves just when a checkpoint has been named: what was synced. The log is synced beside the

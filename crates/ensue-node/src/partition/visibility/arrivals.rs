@@ -227,7 +227,7 @@ impl Visibility<'_> {
         if self.cx.is_out_of_room() {
             return;
         }
-        for origin in self.others.replication.take_paused() {
+        for origin in self.others.replication.take_paused(self.cx) {
             self.resume_stream(origin);
         }
     }
