@@ -183,6 +183,50 @@ def test_a_shell_takes_its_completions(tmp_path, shell):
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+def test_fish_completes_a_command_and_a_value(tmp_path):
+    if not shutil.which("fish"):
+        pytest.skip("fish is not installed")
+    script = tmp_path / "ensue.fish"
+    script.write_text(ensue("completions", "fish").stdout)
+
+    def completed(line):
+        call = f'source {script}; complete --do-complete "{line}"'
+        environment = {**os.environ, "HOME": str(tmp_path)}
+        done = subprocess.run(["fish", "-c", call], capture_output=True, text=True, timeout=60, env=environment)
+        return [offer.split("\t")[0] for offer in done.stdout.splitlines()]
+
+    assert completed("ensue sta") == ["status"]
+    assert completed("ensue dev --appendfsync e") == ["everysec"]
+    assert "--datacenters" in completed("ensue dev --d")
+
+
+# A terminal of its own in which somebody types lines, each in place of the one before; what it shows is read until what
+# each is to become is there.
+ZSH = r"""
+zmodload zsh/zpty || exit 3
+zpty shell zsh -f -i
+zpty -w shell "PS1='> '; fpath=($1 \$fpath); autoload -Uz compinit; compinit -u -D; print read''y"
+zpty -r -m shell shown '*ready*'
+for line completed in "${@:2}"; do
+    zpty -w -n shell $'\C-u'"$line"$'\t'
+    zpty -r -m shell shown "*$completed*" && print -r -- $completed
+done
+zpty -d shell
+"""
+
+
+def test_zsh_completes_a_command_and_a_value(tmp_path):
+    if not shutil.which("zsh"):
+        pytest.skip("zsh is not installed")
+    (tmp_path / "_ensue").write_text(ensue("completions", "zsh").stdout)
+    completed = {"sta": "status", "dev --appendfsync e": "everysec", "dev --datac": "--datacenters"}
+    lines = [word for typed, becomes in completed.items() for word in (f"ensue {typed}", becomes)]
+    environment = {**os.environ, "HOME": str(tmp_path), "TERM": "dumb"}
+    words = ["zsh", "-f", "-c", ZSH, "zsh", tmp_path, *lines]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.stdout.split() == list(completed.values()), done.stderr
+
+
 def test_bash_completes_a_command_and_a_value(tmp_path):
     script = tmp_path / "ensue"
     script.write_text(ensue("completions", "bash").stdout)
