@@ -154,6 +154,28 @@ def test_a_release_is_the_same_whoever_packs_it_and_has_the_sums_of_its_files(tm
     assert {(member.mtime, member.uid, member.gid) for member in members.values()} == {(1_700_000_000, 0, 0)}
 
 
+@pytest.mark.parametrize(("triple", "builder"), [("unknown-linux-musl", "zigbuild"), ("unknown-linux-gnu", "build")])
+def test_zig_builds_a_release_that_needs_no_c_library(triple, builder, tmp_path):
+    triple = f"{os.uname().machine}-{triple}"
+    built, programs = tmp_path / "target" / triple / "release/ensue", tmp_path / "programs"
+    built.parent.mkdir(parents=True)
+    programs.mkdir()
+    for name, script in {
+        "cargo": f"echo \"$@\" >> {tmp_path}/asked; printf '#!/bin/sh\\nexec {binary()} \"$@\"\\n' > {built}",
+        "cargo-zigbuild": "exit 1",
+        "strip": 'shift; cp "$3" "$2"; chmod +x "$2"',
+    }.items():
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (programs / name).chmod(0o755)
+    words = [PACKAGING / "release.sh", "--target", triple, "--archives-only", "--out", tmp_path / "out"]
+    path = f"{programs}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "CARGO_TARGET_DIR": str(tmp_path / "target")}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "asked").read_text() == f"{builder} --release --locked --package ensue --target {triple}\n"
+    assert next((tmp_path / "out").glob("ensue-0*.tar.gz")).name == f"ensue-0.1.0-{triple}.tar.gz"
+
+
 def test_the_manual_has_a_page_for_every_command(tmp_path):
     done = ensue("man", "--out", tmp_path / "man")
     assert done.returncode == 0, done.stderr
