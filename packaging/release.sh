@@ -4,7 +4,9 @@
 # the same binary and commit are equal to the byte. What this machine has no tool for is named and left out.
 #
 #   packaging/release.sh [--out DIR] [--target TRIPLE]   builds and strips the binary (DIR: target/release-files), which
-#                                                        must run here: it writes its own pages
+#                                                        must run here: it writes its own pages. With
+#                                                        x86_64-unknown-linux-musl it needs no C library of the machine;
+#                                                        that takes `cargo zigbuild`: pip install cargo-zigbuild ziglang
 #   packaging/release.sh [--out DIR] --binary FILE       packs a binary that is there, as it is; it must run here
 #   packaging/release.sh ... --archives-only             no Debian package and no bill of materials
 set -euo pipefail
@@ -26,7 +28,7 @@ while [ $# -gt 0 ]; do
         --target) triple="$2"; shift 2 ;;
         --archives-only) archives_only=yes; shift ;;
         *)
-            sed -n '2,9s/^# \?//p' "$0" >&2
+            sed -n '2,11s/^# \?//p' "$0" >&2
             exit 2
             ;;
     esac
@@ -46,7 +48,12 @@ if [ -z "$binary" ]; then
     export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=/ensue --remap-path-prefix=$cargo_home=/cargo"
     mapped="-ffile-prefix-map=$PWD=/ensue -ffile-prefix-map=$cargo_home=/cargo"
     export CFLAGS="${CFLAGS:-} $mapped" CXXFLAGS="${CXXFLAGS:-} $mapped"
-    cargo build --release --locked --package ensue ${triple:+--target "$triple"}
+    # Another C library than the machine's needs compilers of C and C++ for it: zig has them.
+    builder=build
+    case "$triple" in
+        *-musl*) ! command -v cargo-zigbuild >/dev/null || builder=zigbuild ;;
+    esac
+    cargo "$builder" --release --locked --package ensue ${triple:+--target "$triple"}
     binary="$stage/ensue"
     strip --strip-debug -o "$binary" "$target/${triple:+$triple/}release/ensue"
     unset RUSTFLAGS CFLAGS CXXFLAGS

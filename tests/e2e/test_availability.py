@@ -1,15 +1,16 @@
 """Whether clients should come to a datacenter: what those ask that fail over by themselves."""
 
-import asyncio
 import contextlib
-import inspect
 import json
+import os
+import re
 import signal
-import types
+import subprocess
+import sys
 
 import pytest
 import redis
-from cluster import wait_until
+from cluster import ROOT, wait_until
 from ports import METRICS
 from test_metrics import get, is_up, page
 
@@ -76,36 +77,82 @@ def test_who_does_not_serve_says_so(servers):
     wait_until(waits, 20, "it says what it waits for")
 
 
-def test_the_health_check_of_redis_py_goes_by_it(servers):
-    """Unmodified: it polls each datacenter on one port, so each has an address of its own here."""
-    multidb = pytest.importorskip("redis.asyncio.multidb.healthcheck", reason="this redis-py has none")
-    metrics = servers.port("dc1") + METRICS
-    names = {"dc1": "127.0.0.2", "dc2": "127.0.0.3", "dc3": "127.0.0.4"}
-    for name, host in names.items():
-        servers.start(name, f"bind {host}", f"metrics-bind {host}", f"metrics-port {metrics}")
-    for host in names.values():
-        wait_until(lambda host=host: ready(metrics, host), 30, f"{host} is available")
+@pytest.fixture
+def failover():
+    """Starts `failover.py` with a redis-py that has such clients: that of the tests, or one in a folder of its own."""
+    folder = os.environ.get("REDIS_PY_FAILOVER")
+    environment = {**os.environ, **({"PYTHONPATH": folder} if folder else {})}
+    with contextlib.ExitStack() as running:
 
-    def is_healthy(name):
-        # One check a database: the one that a client shares among its databases has one address for all.
-        check = multidb.LagAwareHealthCheck(rest_api_port=metrics, lag_aware_tolerance=2000)
-        client = redis.Redis(names[name], servers.port(name))
-        database = types.SimpleNamespace(client=client, health_check_url=f"http://{names[name]}")
-        parameters = inspect.signature(check.check_health).parameters
-        with contextlib.closing(client):
-            return asyncio.run(check.check_health(*[database, client][: len(parameters)]))
+        def start(*words):
+            command = [sys.executable, ROOT / "tests/e2e/failover.py", *map(str, words)]
+            pipe = subprocess.PIPE
+            process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+            running.enter_context(process)
+            running.callback(process.kill)
+            return process
 
-    assert is_healthy("dc1") and is_healthy("dc2")
+        if "No module named" in start().communicate()[1]:
+            pytest.skip("this redis-py has no clients that fail over, and REDIS_PY_FAILOVER names no other")
+        yield start
+
+
+NAMES = {"dc1": "127.0.0.2", "dc2": "127.0.0.3", "dc3": "127.0.0.4"}
+
+
+def start_each_on_its_address(servers, names=NAMES):
+    """Such clients poll all datacenters on one port, so each has an address of its own here. The port."""
+    port = servers.port("dc1") + METRICS
+    for name in names:
+        host = NAMES[name]
+        servers.start(name, f"bind {host}", f"metrics-bind {host}", f"metrics-port {port}")
+    for name in names:
+        wait_until(lambda name=name: ready(port, NAMES[name]), 30, f"{name} is available")
+    return port
+
+
+def test_the_health_check_of_redis_py_goes_by_it(servers, failover):
+    """Unmodified: one check a datacenter."""
+    metrics = start_each_on_its_address(servers)
+
+    def health(name):
+        said, errors = failover(metrics, f"{NAMES[name]}:{servers.port(name)}").communicate()
+        assert said, errors
+        return said.strip()
+
+    assert health("dc1") == "healthy" and health("dc2") == "healthy"
     servers.end("dc1", signal.SIGKILL)
-    with pytest.raises(Exception):
-        is_healthy("dc1")
+    assert "unhealthy: " in health("dc1")
     # The link to the one that failed is down, and nobody waits for it.
-    wait_until(lambda: "the link to dc1 is down" in get(metrics, "/readyz", names["dc2"])[2], 20, "dc2 sees it")
-    assert is_healthy("dc2")
+    wait_until(lambda: "the link to dc1 is down" in get(metrics, "/readyz", NAMES["dc2"])[2], 20, "dc2 sees it")
+    assert health("dc2") == "healthy"
     # Who comes back alone serves when it has asked the others.
-    servers.start("dc1", f"bind {names['dc1']}", f"metrics-bind {names['dc1']}", f"metrics-port {metrics}")
-    wait_until(lambda: ready(metrics, names["dc1"]), 30, "dc1 is available again")
-    assert is_healthy("dc1")
+    start_each_on_its_address(servers, ["dc1"])
+    assert health("dc1") == "healthy"
+
+
+def test_a_client_of_redis_py_goes_to_another_datacenter(servers, failover):
+    metrics = start_each_on_its_address(servers)
+    client = failover(metrics, *(f"{host}:{servers.port(name)}" for name, host in NAMES.items()))
+
+    def answer(*words):
+        print(*words, file=client.stdin, flush=True)
+        said = client.stdout.readline().strip()
+        return said or pytest.fail(client.communicate()[1])
+
+    def process():
+        """Where commands go now."""
+        return re.search(r"'process_id': (\d+)", answer("INFO", "server"))
+
+    assert answer("SET", "before", "1") in ("True", "OK")
+    assert int(process()[1]) == servers.running["dc1"].pid
+    servers.end("dc1", signal.SIGKILL)
+    wait_until(process, 20, "another one answers")
+    assert int(process()[1]) in {server.pid for server in servers.running.values()}
+    assert answer("SET", "after", "2") in ("True", "OK")
+    for name in servers.running:
+        with redis.Redis(NAMES[name], servers.port(name)) as other:
+            wait_until(lambda: other.get("after") == b"2", 20, f"{name} shows what was written")
 
 
 def ready(port, host):

