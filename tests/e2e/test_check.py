@@ -145,8 +145,25 @@ def test_one_property():
     titles = [line.split("  ")[1] for line in done.stdout.splitlines() if line.startswith("  ")]
     assert titles == ["read integrity", "monotonic reads"]
     assert ensue("check", "--property", "causal", STALE).returncode == VIOLATED
-    unknown = ensue("check", "--property", "linearizable", STALE)
+    unknown = ensue("check", "--property", "serializable", STALE)
     assert unknown.returncode == UNREADABLE and "causal-convergent" in unknown.stderr
+
+
+def test_linearizable_registers_are_judged_when_asked_for():
+    def line(session, start, end, **operation):
+        operations = [operation]
+        return json.dumps({"session": session, "start": start, "end": end, "operations": operations}) + "\n"
+
+    good = line("a", 10, 20, write="x", value=1) + line("b", 30, None, write="x", value=2)
+    stale = good + line("c", 40, 50, read="x", value=2) + line("d", 60, 70, read="x", value=1)
+    good += line("c", 40, 50, read="x", value=1) + line("d", 60, 70, read="x", value=2)
+    done = ensue("check", "--property", "linearizable", "-", stdin=good)
+    assert done.returncode == HOLDS and "linearizable registers  holds" in done.stdout
+    done = ensue("check", "--property", "linearizable", "-", stdin=stale)
+    assert done.returncode == VIOLATED and "linearizable registers  violated NoOrder" in done.stdout
+    assert "it was 2 before it was 1, since line 3 ended before line 4 began" in done.stdout
+    assert ensue("check", "-", stdin=stale).returncode == HOLDS
+    assert ensue("check", "--property", "linearizable", STALE).returncode == UNDECIDED
 
 
 @pytest.mark.parametrize(

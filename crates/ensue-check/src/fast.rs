@@ -14,6 +14,7 @@ mod evidence;
 mod graph;
 mod index;
 mod inferred;
+mod linearizable;
 mod path;
 mod reads;
 mod shrink;
@@ -136,6 +137,10 @@ impl<'a> Case<'a> {
             Property::ReadIntegrity => self.integrity(),
             Property::Counters => self.counters(&index, order.as_deref()),
             Property::Convergence => convergence::judge(&index, order.as_deref()),
+            Property::Linearizable if !self.reads.any => {
+                self.no_reads("the history has no reads of registers")
+            }
+            Property::Linearizable => linearizable::judge(self.history, &self.reads),
             _ if !self.reads.any && !self.counters.any() => self.no_reads("the history has no reads"),
             _ => axioms.judge(property),
         };
@@ -188,8 +193,7 @@ impl<'a> Case<'a> {
                     && count.saturating_mul(self.history.operation_count()) <= RESOLVED_OPERATIONS_MAX
             });
         let reason = self.ambiguity(&ambiguous[0]);
-        let is_open =
-            |at: &usize| wanted[*at] != Property::ReadIntegrity && matches!(findings[*at], Finding::Holds);
+        let is_open = |at: &usize| !resolves_itself(wanted[*at]) && matches!(findings[*at], Finding::Holds);
         let mut open: Vec<usize> = (0..wanted.len()).filter(is_open).collect();
         let Some(count) = count else {
             open.iter().for_each(|&at| findings[at] = Finding::Undecided(reason.clone()));
@@ -260,6 +264,11 @@ impl<'a> Case<'a> {
         }
         violation
     }
+}
+
+/// Whether a property is judged with the ambiguous reads at once.
+fn resolves_itself(property: Property) -> bool {
+    matches!(property, Property::ReadIntegrity | Property::Linearizable)
 }
 
 /// The properties that are axioms over one index.
