@@ -10,7 +10,6 @@
 
 pub mod distributed;
 pub mod handler;
-pub mod history;
 pub mod limits;
 pub mod outcomes;
 pub mod random;
@@ -25,3 +24,6 @@ pub mod sketcher;
 pub mod statistics;
 pub mod study;
 pub mod table;
+
+/// Histories of this crate's clients, and their judge, which is the checker's.
+pub use ensue_check::delay_once as history;
