@@ -166,6 +166,22 @@ def test_linearizable_registers_are_judged_when_asked_for():
     assert ensue("check", "--property", "linearizable", STALE).returncode == UNDECIDED
 
 
+def test_delay_once_linearizable_registers_are_judged_when_asked_for():
+    def line(session, start, **operation):
+        return json.dumps({"session": session, "start": start, "end": start + 5, "operations": [operation]}) + "\n"
+
+    written = line("a", 10, write="x", value=1) + line("b", 20, read="x", value=1) + line("a", 30, write="x", value=2)
+    delayed = written + line("c", 40, read="x", value=1)
+    done = ensue("check", "--property", "delay-once", "-", stdin=delayed)
+    assert done.returncode == HOLDS and "delay-once linearizable registers  holds" in done.stdout
+    assert "note: 1 of 2 reads did not show the latest write" in done.stdout
+    assert ensue("check", "--property", "linearizable", "-", stdin=delayed).returncode == VIOLATED
+    back = delayed + line("c", 50, read="x", value=2) + line("d", 60, read="x", value=1)
+    done = ensue("check", "--property", "delay-once", "-", stdin=back)
+    assert done.returncode == VIOLATED and "delay-once linearizable registers  violated NoOrder" in done.stdout
+    assert "since line 5 ended before line 6 began; reads never go back" in done.stdout
+
+
 @pytest.mark.parametrize(
     "text, words",
     [

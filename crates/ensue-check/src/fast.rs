@@ -10,6 +10,7 @@
 mod clocks;
 mod convergence;
 mod counters;
+mod delay_once;
 mod evidence;
 mod graph;
 mod index;
@@ -24,6 +25,7 @@ use crate::property::Property;
 use crate::report::{Options, Pattern, Reason, Report, Verdict, Violation};
 use clocks::{Clocks, Latest, Past};
 use counters::{BrokenCount, Counters};
+use delay_once::Staleness;
 use evidence::Evidence;
 use graph::{Graph, StepKind};
 use index::Index;
@@ -73,6 +75,12 @@ pub fn check(history: &History, options: &Options) -> Report {
                 .into(),
         );
     }
+    if let Staleness { reads: reads @ 1.., stale, run_max } = case.staleness.get() {
+        report.notes.push(format!(
+            "{stale} of {reads} reads did not show the latest write that had ended before them, at most {run_max} of \
+             one register in a row"
+        ));
+    }
     if let (Some(doubt), true) = (&case.reads.doubtful, wanted.contains(&Property::ReadIntegrity)) {
         report.notes.push(doubt.to_string());
     }
@@ -119,13 +127,20 @@ struct Case<'a> {
     reads: Reads,
     counters: Counters<'a>,
     counts_by_bounds: std::cell::Cell<bool>,
+    staleness: std::cell::Cell<Staleness>,
 }
 
 impl<'a> Case<'a> {
     fn new(history: &'a History) -> Case<'a> {
         let reads = Reads::find(history);
         let counters = Counters::find(history);
-        Case { history, reads, counters, counts_by_bounds: false.into() }
+        Case {
+            history,
+            reads,
+            counters,
+            counts_by_bounds: false.into(),
+            staleness: Staleness::default().into(),
+        }
     }
 
     /// One finding a property, in their order.
@@ -137,10 +152,11 @@ impl<'a> Case<'a> {
             Property::ReadIntegrity => self.integrity(),
             Property::Counters => self.counters(&index, order.as_deref()),
             Property::Convergence => convergence::judge(&index, order.as_deref()),
-            Property::Linearizable if !self.reads.any => {
+            Property::Linearizable | Property::DelayOnce if !self.reads.any => {
                 self.no_reads("the history has no reads of registers")
             }
             Property::Linearizable => linearizable::judge(self.history, &self.reads),
+            Property::DelayOnce => self.delay_once(),
             _ if !self.reads.any && !self.counters.any() => self.no_reads("the history has no reads"),
             _ => axioms.judge(property),
         };
@@ -161,6 +177,12 @@ impl<'a> Case<'a> {
     /// What clients read is not in the history where it is left out.
     fn no_reads(&self, why: &str) -> Finding {
         all_left_out(self.history).map_or_else(|| Finding::NotApplicable(why.into()), Finding::Undecided)
+    }
+
+    fn delay_once(&self) -> Finding {
+        let (finding, staleness) = delay_once::judge(self.history, &self.reads);
+        self.staleness.set(staleness);
+        finding
     }
 
     fn counters(&self, index: &Index<'_>, order: Option<&[u32]>) -> Finding {
@@ -268,7 +290,7 @@ impl<'a> Case<'a> {
 
 /// Whether a property is judged with the ambiguous reads at once.
 fn resolves_itself(property: Property) -> bool {
-    matches!(property, Property::ReadIntegrity | Property::Linearizable)
+    matches!(property, Property::ReadIntegrity | Property::Linearizable | Property::DelayOnce)
 }
 
 /// The properties that are axioms over one index.

@@ -18,11 +18,12 @@ pub enum Property {
     Convergence,
     /// About real time, so not among those that a causal store promises.
     Linearizable,
+    DelayOnce,
 }
 
 impl Property {
     /// Every property.
-    pub const ALL: [Property; 12] = [
+    pub const ALL: [Property; 13] = [
         Property::ReadIntegrity,
         Property::ReadYourWrites,
         Property::MonotonicReads,
@@ -35,6 +36,7 @@ impl Property {
         Property::Counters,
         Property::Convergence,
         Property::Linearizable,
+        Property::DelayOnce,
     ];
 
     /// What is judged unless something else is asked for: what a causal store promises.
@@ -67,6 +69,7 @@ impl Property {
             Property::Counters => "counters",
             Property::Convergence => "convergence",
             Property::Linearizable => "linearizable",
+            Property::DelayOnce => "delay-once",
         }
     }
 
@@ -85,6 +88,7 @@ impl Property {
             Property::Counters => "counters",
             Property::Convergence => "convergence of final reads",
             Property::Linearizable => "linearizable registers",
+            Property::DelayOnce => "delay-once linearizable registers",
         }
     }
 

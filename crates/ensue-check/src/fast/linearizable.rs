@@ -19,6 +19,9 @@ use crate::history::{History, Operation, Outcome};
 use crate::report::Reason;
 use blocks::Blocks;
 
+pub(super) use blocks::write_of;
+pub(super) use witness::{read_before_write, value_of_writer};
+
 /// Microseconds; the initial state came at -1.
 pub(super) type Time = i128;
 pub(super) const NEVER: Time = Time::MAX;
@@ -78,14 +81,14 @@ pub(super) fn judge(history: &History, reads: &Reads) -> Finding {
 }
 
 /// Takes the first part of a slice off it.
-fn split_while<'a, T>(slice: &mut &'a [T], is_part: impl Fn(&T) -> bool) -> &'a [T] {
+pub(super) fn split_while<'a, T>(slice: &mut &'a [T], is_part: impl Fn(&T) -> bool) -> &'a [T] {
     let (part, rest) = slice.split_at(slice.partition_point(is_part));
     *slice = rest;
     part
 }
 
 /// For each key who wrote it and did not fail.
-fn writers(history: &History) -> Vec<Vec<u32>> {
+pub(super) fn writers(history: &History) -> Vec<Vec<u32>> {
     let mut writers: Vec<Vec<u32>> = vec![Vec::new(); history.keys.len()];
     for (index, transaction) in history.transactions.iter().enumerate() {
         if transaction.outcome == Outcome::Failed {
@@ -199,7 +202,7 @@ impl Register<'_> {
             let ended = spans.partition_point(|span| span.end < reader.start);
             let replaced_before = ended.checked_sub(1).map_or(-1, |last| starts[last]);
             let is_possible = |writer: &u32| {
-                let writer = blocks::write_of(history, *writer);
+                let writer = write_of(history, *writer);
                 writer.start <= reader.end && writer.end >= replaced_before
             };
             let possible: Vec<u32> = read.candidates.iter().copied().filter(is_possible).collect();
@@ -211,4 +214,4 @@ impl Register<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

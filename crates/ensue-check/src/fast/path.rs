@@ -54,7 +54,8 @@ fn follow(property: Property, state: State, kind: StepKind) -> Option<State> {
             | Property::CausalConvergent
             | Property::Counters
             | Property::Convergence
-            | Property::Linearizable,
+            | Property::Linearizable
+            | Property::DelayOnce,
             _,
             _,
         ) => Some(1),

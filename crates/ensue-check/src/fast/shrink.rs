@@ -39,9 +39,11 @@ pub(super) fn shrink(
     others: &[Vec<u32>],
 ) -> Evidence {
     match property {
-        Property::ReadIntegrity | Property::Counters | Property::Convergence | Property::Linearizable => {
-            return evidence;
-        }
+        Property::ReadIntegrity
+        | Property::Counters
+        | Property::Convergence
+        | Property::Linearizable
+        | Property::DelayOnce => return evidence,
         _ => {}
     }
     // What shows that another property is violated often shows this one, too, and may be shorter.

@@ -34,7 +34,7 @@ pub(super) struct Blocks<'a> {
 }
 
 /// When a value was written.
-pub(super) fn write_of(history: &History, writer: u32) -> Span {
+pub(in crate::fast) fn write_of(history: &History, writer: u32) -> Span {
     match writer {
         INITIAL => Span { transaction: INITIAL, start: -1, end: -1 },
         writer => Span::of(history, writer),
@@ -80,8 +80,7 @@ impl<'a> Blocks<'a> {
     fn add_read(&mut self, at: usize, read: Span) -> Result<(), Evidence> {
         let held = &mut self.held[at];
         if read.end < held.write.start {
-            let write = held.write;
-            return Err(witness::read_before_write(self, write, read));
+            return Err(witness::read_before_write(self.history, self.key, held.write, read));
         }
         if read.end < held.ended_first.end {
             held.ended_first = read;

@@ -12,7 +12,7 @@ use expect_test::{Expect, expect};
 
 /// A line is a session, a transaction, its start and end (`-`: no answer came), and what it did: `w1`, `r1`, `r-` for a
 /// read of nothing, `w-` for a delete; all of the key `x`, or of the key that stands before a colon.
-fn history(text: &str) -> History {
+pub(in crate::fast) fn history(text: &str) -> History {
     let mut builder = Builder::new();
     for (number, line) in text.lines().map(str::trim).filter(|line| !line.is_empty()).enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -5,7 +5,7 @@ use super::blocks::{Block, Blocks};
 use crate::explain::{place, value_text};
 use crate::fast::evidence::Evidence;
 use crate::fast::reads::INITIAL;
-use crate::history::{Key, Operation, TransactionIndex, Value};
+use crate::history::{History, Key, Operation, TransactionIndex, Value};
 use crate::report::{Pattern, Relation, RelationKind};
 
 /// A transaction that wrote or read a value, by the place of the value.
@@ -22,18 +22,17 @@ struct Before {
     began: Place,
 }
 
-pub(super) fn read_before_write(blocks: &Blocks<'_>, write: Span, read: Span) -> Evidence {
-    let at = blocks.held.iter().position(|held| held.write == write).unwrap_or(0);
+pub(in crate::fast) fn read_before_write(history: &History, key: u32, write: Span, read: Span) -> Evidence {
     let detail = format!(
         "`{}` was read as {} ({}) before anybody began to write that ({})",
-        name(blocks),
-        value(blocks, at),
-        line(blocks, read),
-        line(blocks, write)
+        history.keys[key as usize],
+        value_of_writer(history, key, write.transaction),
+        place(history, TransactionIndex(read.transaction)),
+        place(history, TransactionIndex(write.transaction))
     );
     let mut evidence = Evidence::new(Pattern::ReadBeforeWrite, detail);
     add(&mut evidence, read, write, RelationKind::RealTime, true);
-    add(&mut evidence, write, read, RelationKind::ReadsFrom(Key(blocks.key)), true);
+    add(&mut evidence, write, read, RelationKind::ReadsFrom(Key(key)), true);
     evidence
 }
 
@@ -216,16 +215,19 @@ fn line(blocks: &Blocks<'_>, span: Span) -> String {
     place(blocks.history, TransactionIndex(span.transaction))
 }
 
-/// What a write left.
 fn value<'a>(blocks: &'a Blocks<'_>, at: usize) -> &'a str {
-    let writer = blocks.held[at].write.transaction;
+    value_of_writer(blocks.history, blocks.key, blocks.held[at].write.transaction)
+}
+
+/// What a transaction left at a key.
+pub(in crate::fast) fn value_of_writer(history: &History, key: u32, writer: u32) -> &str {
     if writer == INITIAL {
-        return value_text(blocks.history, Value::ABSENT);
+        return value_text(history, Value::ABSENT);
     }
-    let operations = &blocks.history.transactions[writer as usize].operations;
+    let operations = &history.transactions[writer as usize].operations;
     let written = operations.iter().rev().find_map(|operation| match *operation {
-        Operation::Write { key, value } if key.0 == blocks.key => Some(value),
+        Operation::Write { key: of, value } if of.0 == key => Some(value),
         _ => None,
     });
-    value_text(blocks.history, written.expect("a writer wrote the key"))
+    value_text(history, written.expect("a writer wrote the key"))
 }
