@@ -11,6 +11,7 @@
 pub mod distributed;
 pub mod handler;
 pub mod limits;
+pub mod lists;
 pub mod outcomes;
 pub mod random;
 pub mod regions;
