@@ -412,6 +412,23 @@ fn the_judge_agrees_with_a_search_through_all_orders_and_what_it_shows_has_none(
     assert!(undecided < 10, "{undecided} histories have more ways than are tried");
 }
 
+/// Transactions of several keys, counters, failures, and times that are missing: whatever is violated is explained.
+#[test]
+fn histories_of_any_shape_are_judged_by_all_properties() {
+    let mut counts = [0; 2];
+    for seed in 0..4_000 {
+        let history = crate::random::history(seed);
+        let report = check(&history, &Options { properties: Property::ALL.to_vec(), explain: true });
+        for (place, property) in [Property::Linearizable, Property::DelayOnce].into_iter().enumerate() {
+            if let Some(Verdict::Violated(violation)) = report.verdict(property) {
+                assert!(!explain::lines(&history, violation).is_empty() && !violation.summary.is_empty());
+                counts[place] += 1;
+            }
+        }
+    }
+    assert!(counts.iter().all(|count| *count > 100), "{counts:?}");
+}
+
 /// Each write is read twice, and overlaps both its neighbours: judged in pairs this would take minutes.
 #[test]
 fn many_values_of_one_key_take_no_longer_than_sorting() {
