@@ -145,8 +145,41 @@ def test_one_property():
     titles = [line.split("  ")[1] for line in done.stdout.splitlines() if line.startswith("  ")]
     assert titles == ["read integrity", "monotonic reads"]
     assert ensue("check", "--property", "causal", STALE).returncode == VIOLATED
-    unknown = ensue("check", "--property", "linearizable", STALE)
+    unknown = ensue("check", "--property", "serializable", STALE)
     assert unknown.returncode == UNREADABLE and "causal-convergent" in unknown.stderr
+
+
+def test_linearizable_registers_are_judged_when_asked_for():
+    def line(session, start, end, **operation):
+        operations = [operation]
+        return json.dumps({"session": session, "start": start, "end": end, "operations": operations}) + "\n"
+
+    good = line("a", 10, 20, write="x", value=1) + line("b", 30, None, write="x", value=2)
+    stale = good + line("c", 40, 50, read="x", value=2) + line("d", 60, 70, read="x", value=1)
+    good += line("c", 40, 50, read="x", value=1) + line("d", 60, 70, read="x", value=2)
+    done = ensue("check", "--property", "linearizable", "-", stdin=good)
+    assert done.returncode == HOLDS and "linearizable registers  holds" in done.stdout
+    done = ensue("check", "--property", "linearizable", "-", stdin=stale)
+    assert done.returncode == VIOLATED and "linearizable registers  violated NoOrder" in done.stdout
+    assert "it was 2 before it was 1, since line 3 ended before line 4 began" in done.stdout
+    assert ensue("check", "-", stdin=stale).returncode == HOLDS
+    assert ensue("check", "--property", "linearizable", STALE).returncode == UNDECIDED
+
+
+def test_delay_once_linearizable_registers_are_judged_when_asked_for():
+    def line(session, start, **operation):
+        return json.dumps({"session": session, "start": start, "end": start + 5, "operations": [operation]}) + "\n"
+
+    written = line("a", 10, write="x", value=1) + line("b", 20, read="x", value=1) + line("a", 30, write="x", value=2)
+    delayed = written + line("c", 40, read="x", value=1)
+    done = ensue("check", "--property", "delay-once", "-", stdin=delayed)
+    assert done.returncode == HOLDS and "delay-once linearizable registers  holds" in done.stdout
+    assert "note: 1 of 2 reads did not show the latest write" in done.stdout
+    assert ensue("check", "--property", "linearizable", "-", stdin=delayed).returncode == VIOLATED
+    back = delayed + line("c", 50, read="x", value=2) + line("d", 60, read="x", value=1)
+    done = ensue("check", "--property", "delay-once", "-", stdin=back)
+    assert done.returncode == VIOLATED and "delay-once linearizable registers  violated NoOrder" in done.stdout
+    assert "since line 5 ended before line 6 began; reads never go back" in done.stdout
 
 
 @pytest.mark.parametrize(

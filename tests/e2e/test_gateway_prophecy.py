@@ -23,6 +23,10 @@ prophecy = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(prophecy)
 
 
+# A fast read is not given up because the machine is busy, so what was fast can be counted.
+PATIENT = ["--fast-patience-ms", "20000"]
+
+
 def stage(protocol, **settings):
     return prophecy.Stage(binary(), protocol, **settings)
 
@@ -95,6 +99,74 @@ def test_replicated_answers_need_two_that_are_equal():
         assert {web.page("index.html") for _ in range(20)} == {"page\n"}
         assert web.figures()["reads_fast_total"] == 0
         assert web.counts("lied")[1] > 0
+
+
+def test_reads_on_a_list_of_the_operator_are_always_fast_or_never():
+    lists = ["--whitelist", "GET /free*", "--blacklist", "GET /fr?e-not", "--blacklist", "* /slow*"]
+    with stage("http", faults={3: "wrong"}, sketch=[*lists, *PATIENT]) as web:
+        for name in ("free", "free-not", "slow", "other"):
+            web.write_page(name, f"{name}\n")
+        pages = {web.page("free") for _ in range(60)}
+        assert "free\n" in pages and len(pages) == 2, "what one replica answers is not compared"
+        figures = web.figures()
+        assert figures["reads_fast_total"] == 60 and figures["reads_replicated_total"] == 0
+        for name in ("slow", "free-not"):
+            assert {web.page(name) for _ in range(20)} == {f"{name}\n"}
+        figures = web.figures()
+        assert figures["reads_fast_total"] == 60 and figures["reads_replicated_total"] == 40
+        assert {web.page("other") for _ in range(30)} == {"other\n"}
+        assert web.figures()["reads_fast_total"] > 60, "what is on no list is read as before"
+
+
+def test_commands_are_on_a_list_by_their_words():
+    lists = ["--blacklist", "HGET page *", "--whitelist", "GET free:*"]
+    with stage("redis", sketch=[*lists, *PATIENT]) as store:
+        assert ask(store.port, "HSET", "page", "title", "x") == b":1\r\n"
+        assert {ask(store.port, "hget", "page", "title") for _ in range(10)} == {b"$1\r\nx\r\n"}
+        assert store.figures()["reads_fast_total"] == 0
+        assert {ask(store.port, "GET", "free:1") for _ in range(10)} == {b"$-1\r\n"}
+        figures = store.figures()
+        assert figures["reads_fast_total"] == 10 and figures["reads_replicated_total"] == 10
+
+
+def get(port, **headers):
+    """The status of `/index.html`, and the names of the headers of the answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", "/index.html", headers={name.replace("_", "-"): value for name, value in headers.items()})
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer.status, {name.lower() for name in answer.headers}
+
+
+def test_the_operator_says_which_headers_count():
+    settings = ["--ignore-header", "User-Agent", "--ignore-header", "x-trace", "--remove-header", "last-modified"]
+    with stage("http", sketch=[*settings, *PATIENT], others=[[]]) as web:
+        web.write_page("index.html", "page\n")
+        for number in web.numbers:
+            # Correct replicas disagree on the time of the file.
+            os.utime(web.site(number) / "index.html", (1_600_000_000 + number * 100, 1_600_000_000 + number * 100))
+        assert get(web.sketcher_ports[1])[0] == 502, "no two are equal"
+        for turn in range(20):
+            status, headers = get(web.port, User_Agent=f"browser {turn}", X_Trace=str(turn))
+            assert status == 200 and "last-modified" not in headers and "content-length" in headers
+        figures = web.figures()
+        assert figures["reads_replicated_total"] == 1 and figures["reads_fast_total"] == 19
+        get(web.port, User_Agent="browser", Cookie="me")
+        assert web.figures()["reads_replicated_total"] == 2, "other headers still make another request"
+
+
+@pytest.mark.parametrize(
+    "protocol, words, why",
+    [
+        ("redis", ["--remove-header", "Date"], "this group speaks the Redis protocol"),
+        ("http", ["--ignore-header", "Set Cookie"], "is no name of a header"),
+        ("http", ["--remove-header", "Content-Length"], "says where a response ends"),
+    ],
+)
+def test_headers_that_make_no_sense_are_refused(protocol, words, why):
+    with pytest.raises(AssertionError, match=why), stage(protocol, sketch=words):
+        pass
 
 
 def test_a_web_server_is_served_as_it_speaks():

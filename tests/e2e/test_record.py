@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -212,6 +213,48 @@ def test_renames_and_flushes_are_judged(clean, tmp_path):
         assert read in recorded
         path.write_text(recorded.replace(read, other))
         judged(path, status=1)
+
+
+@pytest.mark.parametrize("home_reads, status", [("yes", 0), ("no", 1)])
+def test_keys_with_a_home_are_linearizable_if_they_are_read_there(dev, tmp_path, home_reads, status):
+    flags = ["--set", "keyspace=0 home lock:* dc1", "--set", f"keyspace=0 home-reads {home_reads}"]
+    cluster = dev(delay="5ms", flags=flags)
+    for datacenter in cluster.each():
+        wait_until(lambda to=datacenter: is_taken(cluster.client(to), "lock:ready"), 20, "the home can be reached")
+    path = tmp_path / "run.jsonl"
+    with recorder(cluster, path):
+        clients = {datacenter: session(cluster, datacenter) for datacenter in cluster.each()}
+
+        def work(name, client):
+            for turn in range(20):
+                client.set("lock:last", f"{name}-{turn}")
+                client.get("lock:last")
+                client.set(f"lock:{turn}", name, nx=True)
+                client.get(f"lock:{turn}")
+
+        threads = [threading.Thread(target=work, args=each) for each in clients.items()]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if home_reads == "no":
+            cluster.link(1, 3, "cut")
+            clients[1].set("lock:last", "unheard")
+            assert clients[3].get("lock:last") != "unheard"
+            cluster.link(1, 3, "heal")
+        for client in clients.values():
+            client.close()
+    done = ensue("check", "--property", "linearizable", path)
+    assert done.returncode == status, done.stdout
+    assert ensue("check", path).returncode == 0
+
+
+def is_taken(client, key):
+    """Whether the home of a key answers."""
+    try:
+        return client.set(key, "yes")
+    except redis.RedisError:
+        return False
 
 
 def test_a_server_that_dies_with_a_request_leaves_its_outcome_unknown(dev, tmp_path):

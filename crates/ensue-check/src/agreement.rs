@@ -69,7 +69,7 @@ impl Agreement {
             return;
         };
         let report = fast::check(history, &Options { explain: false, ..Options::default() });
-        for property in Property::ALL {
+        for property in Property::DEFAULT {
             let verdict = report.verdict(property).cloned().unwrap_or_else(missing);
             self.count(property, &verdict);
             if !agree(history, &judgement, property, &verdict) {

@@ -73,7 +73,7 @@ pub fn svg(history: &History, title: &str, violation: &Violation) -> String {
         draw_box(&mut svg, drawn);
     }
     svg.push_str(&labels);
-    legend(&mut svg, height - 22.0);
+    draw_legend(&mut svg, height - 22.0, &legend(violation));
     svg.push_str("</svg>\n");
     svg
 }
@@ -155,7 +155,7 @@ fn begin(svg: &mut String, width: f64, height: f64) {
 <rect class="sheet" width="100%" height="100%"/>"#
     );
     svg.push_str("<defs>\n");
-    for (name, colour) in [("so", SO), ("merge", MERGE), ("wr", WR), ("older", OLDER)] {
+    for (name, colour) in [("so", SO), ("merge", MERGE), ("wr", WR), ("older", OLDER), ("time", TIME)] {
         let _ = writeln!(
             svg,
             r#"<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="9" markerHeight="9" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 L10 5 L0 10 z" fill="{colour}"/></marker>"#
@@ -168,6 +168,7 @@ const SO: &str = "#6e7781";
 const MERGE: &str = "#8250df";
 const WR: &str = "#0969da";
 const OLDER: &str = "#cf222e";
+const TIME: &str = "#bf8700";
 
 fn text(svg: &mut String, x: f64, y: f64, class: &str, content: &str) {
     let _ = writeln!(svg, r#"<text class="{class}" x="{x:.0}" y="{y:.0}">{}</text>"#, escaped(content));
@@ -195,6 +196,7 @@ fn arrows(svg: &mut String, history: &History, violation: &Violation, boxes: &[D
             RelationKind::Session => ("so", SO, String::new()),
             RelationKind::Merge => ("merge", MERGE, "token".into()),
             RelationKind::ReadsFrom(key) => ("wr", WR, format!("reads {}", history.key_name(key))),
+            RelationKind::RealTime => ("time", TIME, "ended before".into()),
             RelationKind::OlderThan { key, .. } => {
                 ("older", OLDER, format!("{}: must be older", history.key_name(key)))
             }
@@ -250,14 +252,19 @@ fn across(from: &Drawn, to: &Drawn, shift: f64) -> (String, f64, f64) {
     (path, start + (end - start) * 0.1, y)
 }
 
-fn legend(svg: &mut String, y: f64) {
+/// What the colours mean: those of causality, or those of real time.
+fn legend(violation: &Violation) -> Vec<(&'static str, &'static str)> {
+    let is_timed = violation.relations.iter().any(|relation| relation.kind == RelationKind::RealTime);
+    let mut entries = vec![(SO, "session order"), (WR, "read from"), (MERGE, "token shown")];
+    entries.push(match is_timed {
+        true => (TIME, "ended before the other began"),
+        false => (OLDER, "must be older, because of a read"),
+    });
+    entries
+}
+
+fn draw_legend(svg: &mut String, y: f64, entries: &[(&'static str, &'static str)]) {
     let mut x = MARGIN;
-    let entries = [
-        (SO, "session order"),
-        (WR, "read from"),
-        (MERGE, "token shown"),
-        (OLDER, "must be older, because of a read"),
-    ];
     for (colour, name) in entries {
         let _ = writeln!(
             svg,

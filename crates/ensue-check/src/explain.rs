@@ -138,6 +138,11 @@ fn relation_line(history: &History, relation: &Relation, rest: &[&Relation]) -> 
                 place(history, to)
             )
         }
+        RelationKind::RealTime => {
+            let (ended_us, began_us) = (history.transaction(from).end_us, history.transaction(to).start_us);
+            let (from, to) = (place(history, from), place(history, to));
+            format!("{from} ended at {ended_us}, before {to} began at {began_us}")
+        }
         RelationKind::ReadsFrom(key) => format!(
             "{} comes before {}, which read its `{}`",
             place(history, from),

@@ -10,10 +10,12 @@
 mod clocks;
 mod convergence;
 mod counters;
+mod delay_once;
 mod evidence;
 mod graph;
 mod index;
 mod inferred;
+mod linearizable;
 mod path;
 mod reads;
 mod shrink;
@@ -23,6 +25,7 @@ use crate::property::Property;
 use crate::report::{Options, Pattern, Reason, Report, Verdict, Violation};
 use clocks::{Clocks, Latest, Past};
 use counters::{BrokenCount, Counters};
+use delay_once::Staleness;
 use evidence::Evidence;
 use graph::{Graph, StepKind};
 use index::Index;
@@ -72,6 +75,12 @@ pub fn check(history: &History, options: &Options) -> Report {
                 .into(),
         );
     }
+    if let Staleness { reads: reads @ 1.., stale, run_max } = case.staleness.get() {
+        report.notes.push(format!(
+            "{stale} of {reads} reads did not show the latest write that had ended before them, at most {run_max} of \
+             one register in a row"
+        ));
+    }
     if let (Some(doubt), true) = (&case.reads.doubtful, wanted.contains(&Property::ReadIntegrity)) {
         report.notes.push(doubt.to_string());
     }
@@ -118,13 +127,20 @@ struct Case<'a> {
     reads: Reads,
     counters: Counters<'a>,
     counts_by_bounds: std::cell::Cell<bool>,
+    staleness: std::cell::Cell<Staleness>,
 }
 
 impl<'a> Case<'a> {
     fn new(history: &'a History) -> Case<'a> {
         let reads = Reads::find(history);
         let counters = Counters::find(history);
-        Case { history, reads, counters, counts_by_bounds: false.into() }
+        Case {
+            history,
+            reads,
+            counters,
+            counts_by_bounds: false.into(),
+            staleness: Staleness::default().into(),
+        }
     }
 
     /// One finding a property, in their order.
@@ -136,6 +152,11 @@ impl<'a> Case<'a> {
             Property::ReadIntegrity => self.integrity(),
             Property::Counters => self.counters(&index, order.as_deref()),
             Property::Convergence => convergence::judge(&index, order.as_deref()),
+            Property::Linearizable | Property::DelayOnce if !self.reads.any => {
+                self.no_reads("the history has no reads of registers")
+            }
+            Property::Linearizable => linearizable::judge(self.history, &self.reads),
+            Property::DelayOnce => self.delay_once(),
             _ if !self.reads.any && !self.counters.any() => self.no_reads("the history has no reads"),
             _ => axioms.judge(property),
         };
@@ -156,6 +177,12 @@ impl<'a> Case<'a> {
     /// What clients read is not in the history where it is left out.
     fn no_reads(&self, why: &str) -> Finding {
         all_left_out(self.history).map_or_else(|| Finding::NotApplicable(why.into()), Finding::Undecided)
+    }
+
+    fn delay_once(&self) -> Finding {
+        let (finding, staleness) = delay_once::judge(self.history, &self.reads);
+        self.staleness.set(staleness);
+        finding
     }
 
     fn counters(&self, index: &Index<'_>, order: Option<&[u32]>) -> Finding {
@@ -188,8 +215,7 @@ impl<'a> Case<'a> {
                     && count.saturating_mul(self.history.operation_count()) <= RESOLVED_OPERATIONS_MAX
             });
         let reason = self.ambiguity(&ambiguous[0]);
-        let is_open =
-            |at: &usize| wanted[*at] != Property::ReadIntegrity && matches!(findings[*at], Finding::Holds);
+        let is_open = |at: &usize| !resolves_itself(wanted[*at]) && matches!(findings[*at], Finding::Holds);
         let mut open: Vec<usize> = (0..wanted.len()).filter(is_open).collect();
         let Some(count) = count else {
             open.iter().for_each(|&at| findings[at] = Finding::Undecided(reason.clone()));
@@ -260,6 +286,11 @@ impl<'a> Case<'a> {
         }
         violation
     }
+}
+
+/// Whether a property is judged with the ambiguous reads at once.
+fn resolves_itself(property: Property) -> bool {
+    matches!(property, Property::ReadIntegrity | Property::Linearizable | Property::DelayOnce)
 }
 
 /// The properties that are axioms over one index.

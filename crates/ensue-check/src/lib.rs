@@ -6,6 +6,7 @@
 
 pub mod agreement;
 pub mod builder;
+pub mod delay_once;
 pub mod draw;
 pub mod explain;
 pub mod fast;

@@ -16,10 +16,31 @@ pub enum Property {
     SnapshotReads,
     Counters,
     Convergence,
+    /// About real time, so not among those that a causal store promises.
+    Linearizable,
+    DelayOnce,
 }
 
 impl Property {
-    pub const ALL: [Property; 11] = [
+    /// Every property.
+    pub const ALL: [Property; 13] = [
+        Property::ReadIntegrity,
+        Property::ReadYourWrites,
+        Property::MonotonicReads,
+        Property::MonotonicWrites,
+        Property::WritesFollowReads,
+        Property::ReadAtomic,
+        Property::Causal,
+        Property::CausalConvergent,
+        Property::SnapshotReads,
+        Property::Counters,
+        Property::Convergence,
+        Property::Linearizable,
+        Property::DelayOnce,
+    ];
+
+    /// What is judged unless something else is asked for: what a causal store promises.
+    pub const DEFAULT: [Property; 11] = [
         Property::ReadIntegrity,
         Property::ReadYourWrites,
         Property::MonotonicReads,
@@ -47,6 +68,8 @@ impl Property {
             Property::SnapshotReads => "snapshot-reads",
             Property::Counters => "counters",
             Property::Convergence => "convergence",
+            Property::Linearizable => "linearizable",
+            Property::DelayOnce => "delay-once",
         }
     }
 
@@ -64,6 +87,8 @@ impl Property {
             Property::SnapshotReads => "snapshot reads",
             Property::Counters => "counters",
             Property::Convergence => "convergence of final reads",
+            Property::Linearizable => "linearizable registers",
+            Property::DelayOnce => "delay-once linearizable registers",
         }
     }
 

@@ -30,7 +30,7 @@ pub enum Finding {
 /// What is known of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// In the order of [`Property::ALL`].
+    /// In the order of [`Property::DEFAULT`].
     pub findings: Vec<(Property, Finding)>,
     /// How many ways there are to say which writes the reads saw.
     pub resolutions: usize,
@@ -41,7 +41,7 @@ pub struct Judgement {
 impl Judgement {
     pub fn of(&self, property: Property) -> Finding {
         let found = self.findings.iter().find(|(of, _)| *of == property);
-        found.map(|(_, finding)| *finding).expect("every property is judged")
+        found.map(|(_, finding)| *finding).expect("every property of the default is judged")
     }
 }
 
@@ -57,11 +57,11 @@ const ORDERED_MAX: usize = 6;
 /// Judges every property in every resolution.
 pub fn judge(history: &History) -> Result<Judgement, TooLarge> {
     let (mut resolutions, mut cyclic) = (0, 0);
-    let mut holding = [0; Property::ALL.len()];
+    let mut holding = [0; Property::DEFAULT.len()];
     resolved::for_each(history, &mut |resolved| {
         resolutions += 1;
         cyclic += usize::from(!resolved.hb.is_acyclic());
-        for (place, property) in Property::ALL.into_iter().enumerate() {
+        for (place, property) in Property::DEFAULT.into_iter().enumerate() {
             holding[place] += usize::from(holds(history, resolved, property));
         }
     })?;
@@ -71,7 +71,7 @@ pub fn judge(history: &History) -> Result<Judgement, TooLarge> {
         count if is_whole && count == resolutions => Finding::InEvery,
         _ => Finding::InSome,
     };
-    let judged = Property::ALL.into_iter().zip(holding);
+    let judged = Property::DEFAULT.into_iter().zip(holding);
     let findings = judged.map(|judged| (judged.0, finding(judged))).collect();
     Ok(Judgement { findings, resolutions, cyclic })
 }
@@ -109,6 +109,7 @@ fn holds(history: &History, resolved: &Resolved<'_>, property: Property) -> bool
         Property::CausalConvergent => axiom(resolved, hb),
         Property::Counters => counters::hold(history, resolved),
         Property::Convergence => converged(history, resolved),
+        Property::Linearizable | Property::DelayOnce => unreachable!("neither is judged here"),
     }
 }
 

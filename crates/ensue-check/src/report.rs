@@ -14,7 +14,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { properties: Property::ALL.to_vec(), explain: true }
+        Options { properties: Property::DEFAULT.to_vec(), explain: true }
     }
 }
 
@@ -97,6 +97,12 @@ pub enum Pattern {
     Diverged,
     /// A final read of a value that is overwritten.
     FinalStale,
+    /// A read that ended before the write of its value began.
+    ReadBeforeWrite,
+    /// Two transactions read one value and replaced it, each in one step.
+    ReplacedTwice,
+    /// Values of one key each of which would have to come before the other.
+    NoOrder,
 }
 
 /// Why one transaction comes before another.
@@ -119,6 +125,8 @@ pub enum RelationKind {
     ReadsFrom(Key),
     /// `by` read the second's value although the first's was in its past, so the first must be the older of the two.
     OlderThan { key: Key, by: TransactionIndex },
+    /// The first ended before the second began.
+    RealTime,
 }
 
 impl RelationKind {
@@ -131,7 +139,7 @@ impl RelationKind {
         match self {
             RelationKind::OlderThan { key, by } => (*key, *by) = (place(*key), transaction(*by)),
             RelationKind::ReadsFrom(key) => *key = place(*key),
-            RelationKind::Session | RelationKind::Merge => {}
+            RelationKind::Session | RelationKind::Merge | RelationKind::RealTime => {}
         }
     }
 }

@@ -11,6 +11,8 @@
 pub mod http;
 pub mod redis;
 
+use crate::table::List;
+
 /// What a request is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inspected {
@@ -53,8 +55,29 @@ pub trait Handler {
     /// What this request is.
     fn inspect(&self, request: &[u8]) -> Result<Inspected, RequestError>;
 
+    /// Which list an operator put a read on, by its canonical form.
+    fn listed(&self, _canonical: &[u8]) -> List {
+        List::Neither
+    }
+
     /// The response without what differs between correct replicas, which is what is compared and what clients get.
     fn canonical_response(&self, response: Vec<u8>) -> Vec<u8>;
+}
+
+/// The first words of a read, by its canonical form, with a space between them: method and target of HTTP come first,
+/// and the words of a command are all that there is.
+pub fn words(canonical: &[u8], count: usize) -> Vec<u8> {
+    let mut words = Vec::new();
+    let mut rest = canonical;
+    for place in 0..count {
+        let Some((length, after)) = rest.split_first_chunk() else { break };
+        let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        let (word, after) = after.split_at(length.min(after.len()));
+        words.extend_from_slice(if place == 0 { b"" } else { b" " });
+        words.extend_from_slice(word);
+        rest = after;
+    }
+    words
 }
 
 /// Adds a part and its length, so that no two lists of parts make the same bytes.

@@ -10,8 +10,8 @@
 
 pub mod distributed;
 pub mod handler;
-pub mod history;
 pub mod limits;
+pub mod lists;
 pub mod outcomes;
 pub mod random;
 pub mod regions;
@@ -25,3 +25,6 @@ pub mod sketcher;
 pub mod statistics;
 pub mod study;
 pub mod table;
+
+/// Histories of this crate's clients, and their judge, which is the checker's.
+pub use ensue_check::delay_once as history;

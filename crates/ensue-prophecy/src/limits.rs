@@ -27,10 +27,6 @@ pub const FAST_PATIENCE_US: u64 = 30_000;
 pub const RETRANSMIT_US: u64 = 100_000;
 /// Microseconds after which a replicated request without an accepted answer is given up. Its session is one of few.
 pub const CALL_PATIENCE_US: u64 = 10_000_000;
-/// Operations of one history that is judged: the judge compares the values of an object in pairs.
-pub const HISTORY_OPERATIONS_MAX: usize = 100_000;
-/// Values of one object of a history that is judged, for the same reason: 16 million pairs.
-pub const HISTORY_VALUES_MAX: usize = 4_096;
 /// Bytes of a response that the study cuts into chunks; whether it changed is seen by all of it.
 pub const STUDY_RESPONSE_BYTES_MAX: usize = 8 << 20;
 /// Different URLs of one study.

@@ -5,7 +5,7 @@
 //! group (`service.rs`) orders requests as one log, which is the model of a correct Byzantine-fault-tolerant engine;
 //! each replica executes the log late and at its own pace. What liars do is in `liar.rs`. `prophecy.rs` and
 //! `d_prophecy.rs` drive the machines of the two systems. What clients did and saw is a history, which the judge of
-//! this crate judges; `spread.rs` checks what no history shows.
+//! `ensue-check` judges; `spread.rs` checks what no history shows.
 //!
 //! Time is virtual. The same seed gives the same events, which a hash over them shows.
 

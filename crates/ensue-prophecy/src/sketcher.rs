@@ -141,6 +141,8 @@ struct Pending {
     request: Vec<u8>,
     /// s(q) of a read.
     read: Option<KeyedSketch>,
+    /// What the operator's patterns say, whatever the history table does.
+    listed: List,
 }
 
 /// A fast read that is not answered.
@@ -278,7 +280,7 @@ impl<H: Handler> Sketcher<H> {
         }
         let response = self.handler.canonical_response(response);
         let found = self.sketching.response(&response);
-        if !self.is_confirmed(&read.sketch, &found) {
+        if !self.is_confirmed(&read.sketch, &found, read.pending.listed) {
             return self.fall_back(exchange, read, Some(found));
         }
         self.statistics.fast += 1;
@@ -363,21 +365,25 @@ impl<H: Handler> Sketcher<H> {
         if request.len() > REQUEST_BYTES_MAX {
             return Err(RequestError::TooLong(request.len()).into());
         }
-        let read = match self.handler.inspect(&request)? {
-            Inspected::Read { canonical } => Some(self.sketching.request(&canonical)),
-            Inspected::Write => None,
+        let (read, listed) = match self.handler.inspect(&request)? {
+            Inspected::Read { canonical } => {
+                (Some(self.sketching.request(&canonical)), self.handler.listed(&canonical))
+            }
+            Inspected::Write => (None, List::Neither),
         };
         if read.is_some_and(|sketch| self.regions.ownership(Region::of(&sketch)) == Ownership::Foreign) {
             return Err(Refusal::ForeignRegion);
         }
         *if read.is_some() { &mut self.statistics.reads } else { &mut self.statistics.writes } += 1;
-        Ok(Pending { id, request, read })
+        Ok(Pending { id, request, read, listed })
     }
 
     fn start_waiting(&mut self, now_us: u64) {
         while let Some(pending) = self.sessions.next_waiting() {
             match pending.read {
-                Some(sketch) if self.may_be_fast(&sketch) => self.start_fast(now_us, pending, sketch),
+                Some(sketch) if self.may_be_fast(&sketch, pending.listed) => {
+                    self.start_fast(now_us, pending, sketch)
+                }
                 read => {
                     self.statistics.replicated += u64::from(read.is_some());
                     self.start_replicated(pending);
@@ -419,27 +425,30 @@ impl<H: Handler> Sketcher<H> {
         if self.broken.holds(Rule::ChooseReplicaUniformly) { self.random.index(replicas) } else { 0 }
     }
 
-    fn may_be_fast(&mut self, request: &KeyedSketch) -> bool {
+    fn may_be_fast(&mut self, request: &KeyedSketch, listed: List) -> bool {
         if !self.is_owned(request) && self.broken.holds(Rule::BlacklistMovingRegions) {
             return false;
         }
-        self.table.lookup(request).is_some_and(|entry| match entry.list {
+        let found = self.table.lookup(request);
+        let list = if listed == List::Neither { found.unwrap_or_default().list } else { listed };
+        match list {
             List::White => true,
             List::Black => false,
-            List::Neither => entry.response.is_some(),
-        })
+            List::Neither => found.is_some_and(|entry| entry.response.is_some()),
+        }
     }
 
     /// Whether a fast answer may be returned, by what the history table has now.
-    fn is_confirmed(&mut self, request: &KeyedSketch, response: &KeyedSketch) -> bool {
+    fn is_confirmed(&mut self, request: &KeyedSketch, response: &KeyedSketch, listed: List) -> bool {
         if !self.broken.holds(Rule::CompareSketches) {
             return true;
         }
         if !self.is_owned(request) && self.broken.holds(Rule::BlacklistMovingRegions) {
             return false;
         }
-        let is_same = |entry: crate::table::Entry<16>| entry.response == Some(*response);
-        self.table.lookup(request).is_some_and(|entry| entry.list == List::White || is_same(entry))
+        let found = self.table.lookup(request).unwrap_or_default();
+        let is_white = listed == List::White || found.list == List::White;
+        is_white || found.response == Some(*response)
     }
 
     fn is_owned(&self, request: &KeyedSketch) -> bool {

@@ -86,7 +86,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["ensue-protocol", "ensue-sim", "ensue-compare", "ensue-bench", "ensue-load", "ensue-plot"],
     ),
     ("ensue-byzantine", &[]),
-    ("ensue-prophecy", &["ensue-resp"]),
+    ("ensue-prophecy", &["ensue-resp", "ensue-check"]),
     ("xtask", &[]),
 ];
 

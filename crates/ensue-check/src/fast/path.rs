@@ -53,7 +53,9 @@ fn follow(property: Property, state: State, kind: StepKind) -> Option<State> {
             | Property::Causal
             | Property::CausalConvergent
             | Property::Counters
-            | Property::Convergence,
+            | Property::Convergence
+            | Property::Linearizable
+            | Property::DelayOnce,
             _,
             _,
         ) => Some(1),

@@ -39,7 +39,11 @@ pub(super) fn shrink(
     others: &[Vec<u32>],
 ) -> Evidence {
     match property {
-        Property::ReadIntegrity | Property::Counters | Property::Convergence => return evidence,
+        Property::ReadIntegrity
+        | Property::Counters
+        | Property::Convergence
+        | Property::Linearizable
+        | Property::DelayOnce => return evidence,
         _ => {}
     }
     // What shows that another property is violated often shows this one, too, and may be shorter.

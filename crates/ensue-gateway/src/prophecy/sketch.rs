@@ -10,7 +10,7 @@ use super::link::{self, Outbox};
 use super::members::{Members, MembersError, Role, Secret};
 use super::optimized::{Ended, Optimized};
 use super::wire::{Response, TO_SKETCHER_MAX, Ticket, ToReplica, ToSketcher};
-use super::{Service, figures, micros_since};
+use super::{Handling, HandlingError, Service, figures, micros_since};
 use crate::limits::{CONNECT_PAUSE, EVENTS_A_TURN, EVENTS_MAX, PING_PAUSE};
 use crate::spawn;
 use ensue_byzantine::block::{Request, RequestNumber, Session};
@@ -63,6 +63,8 @@ pub struct Settings {
     pub fast_patience: Duration,
     /// How reads are served.
     pub reads: Reads,
+    /// Lists of reads, and headers.
+    pub handling: Handling,
     /// So many fast answers in a thousand are treated as if they had not agreed, for measurements.
     pub failing_per_mille: u64,
 }
@@ -79,6 +81,9 @@ pub enum StartError {
     /// Sizes.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// Headers.
+    #[error(transparent)]
+    Handling(#[from] HandlingError),
     /// A socket.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -97,6 +102,7 @@ enum Event {
 pub fn start(settings: &Settings) -> Result<SocketAddr, StartError> {
     let Role::Sketcher(me) = settings.secret.role else { return Err(StartError::Role(settings.secret.role)) };
     settings.members.check(&settings.secret)?;
+    settings.handling.check(settings.members.protocol)?;
     let listener = TcpListener::bind(settings.listen)?;
     let address = listener.local_addr()?;
     let (events, heard) = mpsc::sync_channel(EVENTS_MAX);
@@ -207,12 +213,12 @@ impl Core {
             exchange: None,
             frame: None,
         };
-        let service = Service::new(members.protocol, settings.reads != Reads::Fast);
+        let service = Service::new(members.protocol, &settings.handling, settings.reads != Reads::Fast);
         let is_optimized = settings.reads == Reads::Optimized;
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Core {
             sketcher: Sketcher::new(&config, service)?,
-            service: Service::new(members.protocol, false),
+            service: Service::new(members.protocol, &settings.handling, false),
             calls: (0..settings.sessions).map(|_| client()).collect(),
             optimized: is_optimized.then(|| Optimized::new(replicas, members.group.quorum(), patience_us)),
             waiting: BTreeMap::new(),

@@ -1,8 +1,8 @@
 //! Worlds with both machines: clients, a sketcher, replicas that agree, and a network that loses and delays. A replica
 //! lies about what its application says, correct ones end and begin again, and what clients saw is judged.
 
-use super::Service;
 use super::members::Protocol;
+use super::{Handling, Service};
 use ensue_byzantine::block::{Request, RequestNumber, Session};
 use ensue_byzantine::keys::{Group, Member, Signer};
 use ensue_byzantine::limits::CATCH_UP_BLOCKS;
@@ -112,7 +112,8 @@ impl World {
         let client = || (ReplicaClient::new(REPLICAS as usize, quorum, Broken::none()), None);
         let mut world = World {
             places: (0..REPLICAS).map(|member| place(&group, member)).collect(),
-            sketcher: Sketcher::new(&config, Service::new(Protocol::Redis, false)).unwrap(),
+            sketcher: Sketcher::new(&config, Service::new(Protocol::Redis, &Handling::default(), false))
+                .unwrap(),
             calls: (0..SESSIONS).map(|_| client()).collect(),
             group,
             liars,

@@ -1,7 +1,9 @@
 //! Algorithm 1 step by step, on requests of the Redis protocol.
 
 use super::*;
+use crate::handler;
 use crate::handler::redis::RedisHandler;
+use crate::lists::Lists;
 use crate::outcomes::OUTCOMES_WINDOW;
 
 struct Bench {
@@ -323,6 +325,57 @@ fn lists_of_the_operator_are_kept() {
     bench.learn("k", "v", 1);
     bench.send(&["GET", "k"]);
     bench.replicated();
+}
+
+/// Commands, and the lists of an operator.
+struct Listed(Lists);
+
+impl Handler for Listed {
+    fn inspect(&self, request: &[u8]) -> Result<Inspected, RequestError> {
+        RedisHandler.inspect(request)
+    }
+
+    fn listed(&self, canonical: &[u8]) -> List {
+        self.0.of(&handler::words(canonical, usize::MAX))
+    }
+
+    fn canonical_response(&self, response: Vec<u8>) -> Vec<u8> {
+        response
+    }
+}
+
+#[test]
+fn patterns_of_the_operator_hold_for_every_read_that_they_name() {
+    let lists = Lists::new(&["GET white:*".into()], &["* black".into()]);
+    let config = Config { table_entries: 1, ..Config::of(&["a", "b", "c", "d"], [9; 32], 5) };
+    let mut sketcher = Sketcher::new(&config, Listed(lists)).unwrap();
+    let mut ask = |now: u64, words: &[&str]| {
+        let mut request = Vec::new();
+        ensue_resp::encode::encode_command(words, &mut request);
+        sketcher.on_request(0, RequestId(now), request);
+        match sketcher.take_output() {
+            Some(Output::Fast { exchange, replica, .. }) => {
+                sketcher.on_fast_answer(0, exchange, replica, b"anything".to_vec());
+            }
+            Some(Output::Replicated { exchange, .. }) => {
+                sketcher.on_replicated_answer(0, exchange, b"agreed".to_vec(), Sequence(now));
+            }
+            other => panic!("{other:?}"),
+        }
+        match sketcher.take_output() {
+            Some(Output::Answer { path, .. }) => path,
+            // The fast answer did not agree.
+            _ => Path::FailedFast,
+        }
+    };
+    // Of one entry each read evicts that of the one before it.
+    assert_eq!(ask(1, &["GET", "white:1"]), Path::Fast);
+    assert_eq!(ask(2, &["GET", "white:2"]), Path::Fast);
+    assert_eq!(ask(3, &["GET", "black"]), Path::Replicated);
+    assert_eq!(ask(4, &["GET", "black"]), Path::Replicated);
+    assert_eq!(ask(5, &["GET", "neither"]), Path::Replicated);
+    assert_eq!(ask(6, &["GET", "neither"]), Path::FailedFast, "what is on no list is compared");
+    assert_eq!(ask(7, &["SET", "white:1", "x"]), Path::Replicated, "a write is none of the reads");
 }
 
 #[test]

@@ -101,7 +101,7 @@ pub fn words(recorded: &ensue_check::History, report: &Report) -> String {
 /// session had read of another one's.
 pub fn promised(promises: Promises) -> Vec<Property> {
     if promises.causality {
-        return Property::ALL.to_vec();
+        return Property::DEFAULT.to_vec();
     }
     let mut promised = vec![
         Property::ReadIntegrity,

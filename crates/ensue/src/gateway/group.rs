@@ -4,8 +4,9 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use ensue_gateway::prophecy::members::{self, Members, Protocol, Secret};
 use ensue_gateway::prophecy::sketch::Reads;
-use ensue_gateway::prophecy::{replica, sketch};
+use ensue_gateway::prophecy::{Handling, replica, sketch};
 use ensue_prophecy::limits::FAST_PATIENCE_US;
+use ensue_prophecy::lists::Lists;
 use ensue_server::shutdown::Stop;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -91,6 +92,18 @@ pub(crate) struct SketchArgs {
     /// How reads are served: the other two are what Prophecy is compared with
     #[arg(long, value_name = "HOW", default_value = "fast")]
     reads: ReadsName,
+    /// Answer reads that match from one replica always, without comparing: `GET /static/*`, `GET page:*`; repeatable
+    #[arg(long = "whitelist", value_name = "PATTERN")]
+    whitelist: Vec<String>,
+    /// Never answer reads that match from one replica; repeatable, and before the whitelist
+    #[arg(long = "blacklist", value_name = "PATTERN")]
+    blacklist: Vec<String>,
+    /// Take requests that differ in this header only for the same (HTTP); repeatable
+    #[arg(long = "ignore-header", value_name = "NAME")]
+    ignored_headers: Vec<String>,
+    /// Remove this header from responses before they are compared and returned (HTTP); repeatable
+    #[arg(long = "remove-header", value_name = "NAME")]
+    removed_headers: Vec<String>,
     /// For measurements: treat so many fast answers in a thousand as if they did not agree
     #[arg(long, value_name = "N", default_value_t = 0, hide = true)]
     failing_per_mille: u64,
@@ -164,6 +177,11 @@ fn run_sketch(args: &SketchArgs) -> anyhow::Result<ExitCode> {
             ReadsName::Fast => Reads::Fast,
             ReadsName::Replicated => Reads::Replicated,
             ReadsName::Optimized => Reads::Optimized,
+        },
+        handling: Handling {
+            lists: Lists::new(&args.whitelist, &args.blacklist),
+            ignored_headers: args.ignored_headers.clone(),
+            removed_headers: args.removed_headers.clone(),
         },
         failing_per_mille: args.failing_per_mille,
     })

@@ -6,7 +6,7 @@ use crate::{Options, Property, check};
 /// The properties that are violated.
 fn violated(text: &str) -> Vec<Property> {
     let history = read(&mut text.as_bytes()).expect("this is a history");
-    let options = Options { properties: Property::ALL.to_vec(), explain: false };
+    let options = Options { properties: Property::DEFAULT.to_vec(), explain: false };
     check(&history, &options).violations().map(|(property, _)| property).collect()
 }
 

@@ -1,4 +1,7 @@
-//! A history: which client read or wrote which value of which object, and between which times.
+//! Delay-once linearizability, which Prophecy promises of the reads of a service; a history of its own form arrives,
+//! and what its [`judge`] says of it leaves.
+//!
+//! A history says which client read or wrote which value of which object, and between which times.
 //!
 //! An object is what one read request returns. Section 4.2 argues about one order of all states; but the history table
 //! knows of each request only its own latest response, so that reads of two different requests may show two states in

@@ -17,10 +17,9 @@
 //!
 //! Each value is written once, so the three conditions are edges "this value before that one", and the property holds
 //! if they have no cycle. Of the reads of a value, the one that was called first is the fresh one, since every other
-//! choice makes more edges.
+//! choice makes more edges. An order is found by sorting, without looking at the edges one by one.
 
 use super::{History, INITIAL, Kind, ObjectId, Operation, Value};
-use crate::limits::{HISTORY_OPERATIONS_MAX, HISTORY_VALUES_MAX};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is wrong with a history.
@@ -40,12 +39,6 @@ pub enum Violation {
 /// Why a history cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
-    /// It has more operations than are judged.
-    #[error("more than {HISTORY_OPERATIONS_MAX} operations")]
-    Operations,
-    /// One object has more values than are judged.
-    #[error("more than {HISTORY_VALUES_MAX} values of object {}", .0.0)]
-    Values(ObjectId),
     /// The same value was written twice, or the initial one was.
     #[error("value {} of object {} is written twice", .1.0, .0.0)]
     WrittenTwice(ObjectId, Value),
@@ -79,9 +72,6 @@ fn arrows(values: &[Value]) -> String {
 
 /// Judges a history.
 pub fn judge(history: &History) -> Result<Verdict, HistoryError> {
-    if history.operations.len() > HISTORY_OPERATIONS_MAX {
-        return Err(HistoryError::Operations);
-    }
     let mut objects: BTreeMap<ObjectId, Vec<&Operation>> = BTreeMap::new();
     for operation in &history.operations {
         objects.entry(operation.object).or_default().push(operation);
@@ -101,6 +91,8 @@ pub fn judge(history: &History) -> Result<Verdict, HistoryError> {
 /// A time, -1 before everything.
 type Time = i128;
 const NEVER: Time = Time::MAX;
+/// Among so many values that have no order a pair is looked for.
+const SEARCHED_MAX: usize = 1_000;
 
 /// A value with the times that decide what must come before it and after it.
 #[derive(Clone, Copy, Debug)]
@@ -141,9 +133,6 @@ impl<'a> Object<'a> {
                 values.push(Written::new(operation.value, operation.invoked_us.into(), returned));
             }
         }
-        if values.len() > HISTORY_VALUES_MAX {
-            return Err(HistoryError::Values(id));
-        }
         let mut reads = Vec::new();
         for &operation in operations.iter().filter(|operation| operation.kind == Kind::Read) {
             let returned: Time = operation.returned_us.ok_or(HistoryError::OpenRead(id))?.into();
@@ -164,37 +153,31 @@ impl<'a> Object<'a> {
     /// For each value its place in an order of the writes; or values that go round in a circle.
     fn order(&self) -> Result<Vec<usize>, Vec<Value>> {
         let count = self.values.len();
-        let before =
-            |one: usize, other: usize| one != other && self.values[one].is_before(&self.values[other]);
-        let mut missing: Vec<usize> =
-            (0..count).map(|other| (0..count).filter(|&one| before(one, other)).count()).collect();
+        let mut unplaced = Unplaced::new(&self.values);
         let mut ready: BTreeSet<(Time, Time, usize)> = BTreeSet::new();
         // Of writes that may be in any order, those that are read last come last: few reads are stale in this order.
         let key = |place: usize| (self.values[place].read_last_called, self.values[place].returned, place);
-        ready.extend((0..count).filter(|&place| missing[place] == 0).map(key));
         let (mut places, mut next) = (vec![usize::MAX; count], 0);
-        while let Some((.., one)) = ready.pop_first() {
+        loop {
+            ready.extend(unplaced.take_ready().into_iter().map(key));
+            let Some((.., one)) = ready.pop_first() else { break };
             places[one] = next;
             next += 1;
-            for other in (0..count).filter(|&other| before(one, other)) {
-                missing[other] -= 1;
-                if missing[other] == 0 {
-                    ready.insert(key(other));
-                }
-            }
+            unplaced.remove(one);
         }
         if next == count {
             return Ok(places);
         }
         let left: Vec<usize> = (0..count).filter(|&place| places[place] == usize::MAX).collect();
-        Err(self.circle(&left))
+        Err(self.circle(&left, &unplaced))
     }
 
     /// A short circle among values each of which has one of them before it.
-    fn circle(&self, left: &[usize]) -> Vec<Value> {
+    fn circle(&self, left: &[usize], unplaced: &Unplaced<'_>) -> Vec<Value> {
         let before =
             |one: usize, other: usize| one != other && self.values[one].is_before(&self.values[other]);
-        for &one in left {
+        // A pair is the clearest; it is looked for where that does not take long.
+        for &one in left.iter().take_while(|_| left.len() <= SEARCHED_MAX) {
             if let Some(&other) = left.iter().find(|&&other| before(one, other) && before(other, one)) {
                 return vec![self.values[one].value, self.values[other].value];
             }
@@ -202,8 +185,7 @@ impl<'a> Object<'a> {
         let mut path = vec![left[0]];
         loop {
             let last = path[path.len() - 1];
-            let earlier = left.iter().copied().find(|&one| before(one, last));
-            let earlier = earlier.expect("each value that is left has one of them before it");
+            let earlier = unplaced.first_before(last).expect("each value that is left has one before it");
             if let Some(at) = path.iter().position(|&place| place == earlier) {
                 return path[at..].iter().rev().map(|&place| self.values[place].value).collect();
             }
@@ -212,20 +194,97 @@ impl<'a> Object<'a> {
     }
 
     fn count_stale(&self, places: &[usize], verdict: &mut Verdict) {
+        let mut returned: Vec<(Time, usize)> =
+            self.values.iter().zip(places).map(|(written, &place)| (written.returned, place)).collect();
+        returned.sort_unstable();
+        // Beside each return: the latest in the order of those that returned no later.
+        let mut latest = 0;
+        for (_, place) in &mut returned {
+            latest = latest.max(*place);
+            *place = latest;
+        }
         let mut reads = self.reads.clone();
         reads.sort_by_key(|(read, _)| (read.returned_us, read.invoked_us));
         let mut run = 0;
         for (read, place) in reads {
             let called = Time::from(read.invoked_us);
-            let is_stale = self
-                .values
-                .iter()
-                .enumerate()
-                .any(|(other, written)| written.returned < called && places[other] > places[place]);
+            let before = returned.partition_point(|(returned, _)| *returned < called);
+            let is_stale = before.checked_sub(1).is_some_and(|last| returned[last].1 > places[place]);
             run = if is_stale { run + 1 } else { 0 };
             verdict.stale_reads += usize::from(is_stale);
             verdict.stale_run_max = verdict.stale_run_max.max(run);
         }
+    }
+}
+
+/// The values that have no place in the order yet, so that the next one is found without comparing all pairs.
+///
+/// One value must come before another for one of two reasons, and each of them compares a time of the one with a time
+/// of the other. So nothing needs to come before a value if the least of these times among all others are late enough.
+struct Unplaced<'a> {
+    values: &'a [Written],
+    /// By when they had taken effect, and by when a read of them first returned.
+    by_effect: BTreeSet<(Time, usize)>,
+    by_first_read: BTreeSet<(Time, usize)>,
+    /// Those that may have one before them for the first reason, and those that have none and may have for the second.
+    waiting_for_effects: BTreeSet<(Time, usize)>,
+    waiting_for_reads: BTreeSet<(Time, usize)>,
+    is_taken: Vec<bool>,
+}
+
+impl<'a> Unplaced<'a> {
+    fn new(values: &'a [Written]) -> Unplaced<'a> {
+        let by = |time: fn(&Written) -> Time| {
+            values.iter().enumerate().map(|(at, written)| (time(written), at)).collect::<BTreeSet<_>>()
+        };
+        Unplaced {
+            values,
+            by_effect: by(Written::in_effect),
+            by_first_read: by(|written| written.read_first_returned),
+            waiting_for_effects: by(Written::effects_before),
+            waiting_for_reads: BTreeSet::new(),
+            is_taken: vec![false; values.len()],
+        }
+    }
+
+    /// Those that none must come before any more, each once.
+    fn take_ready(&mut self) -> Vec<usize> {
+        let mut ready = Vec::new();
+        let least = |times: &BTreeSet<(Time, usize)>| times.first().map_or(NEVER, |(time, _)| *time);
+        let (effect, first_read) = (least(&self.by_effect), least(&self.by_first_read));
+        while let Some((time, at)) = self.waiting_for_effects.pop_first() {
+            if time > effect {
+                self.waiting_for_effects.insert((time, at));
+                break;
+            }
+            self.waiting_for_reads.insert((self.values[at].read_last_called, at));
+        }
+        while let Some((time, at)) = self.waiting_for_reads.pop_first() {
+            if time > first_read {
+                self.waiting_for_reads.insert((time, at));
+                break;
+            }
+            ready.push(at);
+        }
+        // Nothing comes before itself: a value whose own time is the least is measured by those of all others.
+        let own = [&self.by_effect, &self.by_first_read].map(|times| times.first().map(|(_, at)| *at));
+        ready.extend(own.into_iter().flatten().filter(|&at| self.first_before(at).is_none()));
+        ready.retain(|&at| !std::mem::replace(&mut self.is_taken[at], true));
+        ready
+    }
+
+    /// One that must come before this, if any must.
+    fn first_before(&self, at: usize) -> Option<usize> {
+        let least = |times: &BTreeSet<(Time, usize)>| {
+            times.iter().map(|(_, other)| *other).find(|&other| other != at)
+        };
+        let candidates = [least(&self.by_effect), least(&self.by_first_read)];
+        candidates.into_iter().flatten().find(|&other| self.values[other].is_before(&self.values[at]))
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.by_effect.remove(&(self.values[at].in_effect(), at));
+        self.by_first_read.remove(&(self.values[at].read_first_returned, at));
     }
 }
 
@@ -247,14 +306,20 @@ impl Written {
         self.read_last_called = self.read_last_called.max(called);
     }
 
+    /// It took effect at the latest when it returned, and when the first read of it did.
+    fn in_effect(&self) -> Time {
+        self.returned.min(self.read_first_returned)
+    }
+
+    /// What took effect before this time comes before this value: its call, and that of its fresh read.
+    fn effects_before(&self) -> Time {
+        let fresh_called = if self.read_first_called == NEVER { -1 } else { self.read_first_called };
+        self.called.max(fresh_called)
+    }
+
     /// Whether this value must come before the other.
     fn is_before(&self, other: &Written) -> bool {
-        // This one took effect at the latest when it returned, and when the first read of it did.
-        let in_effect = self.returned.min(self.read_first_returned);
-        let fresh_called = if other.read_first_called == NEVER { -1 } else { other.read_first_called };
-        in_effect < other.called
-            || in_effect < fresh_called
-            || self.read_first_returned < other.read_last_called
+        self.in_effect() < other.effects_before() || self.read_first_returned < other.read_last_called
     }
 }
 
