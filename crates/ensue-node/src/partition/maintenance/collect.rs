@@ -45,6 +45,8 @@ pub(crate) struct Collector {
     candidates: Candidates,
     /// Rows and fields with deadlines, by when it is this datacenter's turn to delete them, in units of `GRAIN_MS`.
     deadlines: BTreeMap<u64, Vec<(KeyspaceId, Expiry)>>,
+    /// Those whose deadline has passed, and whose home is elsewhere.
+    elsewhere: Vec<(KeyspaceId, Expiry)>,
     round: Option<Round>,
     /// Tombstones of rounds that are over: nothing older can arrive, whatever happens from now on.
     ready: VecDeque<(KeyspaceId, Spent)>,
@@ -143,10 +145,16 @@ impl Maintenance {
             for (keyspace, expiry) in &due {
                 keyspaces.keyspace(*keyspace).note_expired(expiry);
             }
-            // Readers here see its end by the clock, and its home alone deletes it.
-            due.retain(|(keyspace, expiry)| !cx.is_home_elsewhere(*keyspace, &expiry.key));
-            self.collector.candidates.due.extend(due);
+            self.collector.elsewhere.append(&mut due);
         }
+        // Readers here see its end by the clock, and its home alone deletes it: this one, if it has moved here.
+        let due = std::mem::take(&mut self.collector.elsewhere).into_iter();
+        let (elsewhere, here): (Vec<_>, Vec<_>) =
+            due.partition(|(keyspace, expiry)| cx.is_home_elsewhere(*keyspace, &expiry.key));
+        self.collector.candidates.due.extend(here);
+        let expires =
+            |(keyspace, expiry): &(KeyspaceId, Expiry)| keyspaces.keyspace(*keyspace).expires(expiry);
+        self.collector.elsewhere.extend(elsewhere.into_iter().filter(expires));
     }
 
     fn begin_round(&mut self, others: &Others) {
@@ -326,6 +334,10 @@ impl Maintenance {
         for _ in 0..count {
             let Some((keyspace, expiry, place)) = self.collector.due.pop_front() else { return };
             if !keyspaces.keyspace(keyspace).expires(&expiry) {
+                continue;
+            }
+            if cx.is_home_elsewhere(keyspace, &expiry.key) {
+                self.collector.elsewhere.push((keyspace, expiry));
                 continue;
             }
             let busy = !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &expiry.key);

@@ -129,7 +129,8 @@ impl Others {
             .datacenters()
             .filter(|d| wait && !is_given_up(without, *d) && !self.failover.failed.is_settled(*d));
         let partitions = (0..cx.config.topology.partitions).map(PartitionId);
-        let unheard = others.collect();
+        let unheard: BTreeSet<DatacenterId> = others.collect();
+        cx.homes.await_words(unheard.iter().copied());
         let silent = partitions.filter(|partition| wait && *partition != cx.id).collect();
         let (number, filled) = (cx.number(), self.is_filled);
         let catch_up = CatchUp { records, unheard, silent, number, filled, prepared, ..CatchUp::default() };
