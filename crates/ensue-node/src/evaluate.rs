@@ -560,7 +560,7 @@ impl<'a> Evaluation<'a> {
     fn change(&mut self, change: RowEffect) {
         self.note_if_new(&change.key);
         let writer = self.writer.as_mut().expect("commands that write are evaluated with a writer");
-        let previous = (writer.asks_previous && change.effect.is_base())
+        let previous = (writer.wants_previous && change.effect.is_base())
             .then(|| self.keyspace.previous(&change.key, &change.column));
         if let Some(kept) = &mut writer.kept {
             kept.push(self.keyspace.keep(&change.key, &change.column));

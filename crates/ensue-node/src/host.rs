@@ -176,7 +176,7 @@ impl Host {
             outputs: VecDeque::new(),
             stopping: Stopping::Not,
         };
-        host.tell_figures();
+        host.publish_metrics();
         host.run(now);
         Ok(host)
     }
@@ -372,7 +372,7 @@ impl Host {
         self.replicas.give_each(|replica| replica.on_tick(now.monotonic_us));
         if self.figures_due_us <= now.monotonic_us {
             self.figures_due_us = now.monotonic_us + TOLD_EVERY_US;
-            self.tell_figures();
+            self.publish_metrics();
         }
         match self.stopping {
             Stopping::HandsOver(until) if self.leads.is_empty() || until <= now.monotonic_us => {
@@ -472,7 +472,7 @@ impl Host {
             }
             ensue_replica::Output::Dismissed => {
                 self.replicas.remove(partition);
-                self.tell_figures();
+                self.publish_metrics();
                 self.outputs.push_back(Output::Trace(Trace::ReplicaDismissed { partition }));
             }
             ensue_replica::Output::Troubled(words) => {
@@ -487,7 +487,7 @@ impl Host {
     }
 
     /// Tells the node what the replicas are to their groups, for whoever asks it for figures.
-    fn tell_figures(&mut self) {
+    fn publish_metrics(&mut self) {
         if !self.seat.is_replicated {
             return;
         }

@@ -185,7 +185,7 @@ fn is_replication(message: &Message) -> bool {
 /// Of whose streams these messages may speak: what is passed on is a third's, who is dead, and who says that it has
 /// ended itself has lost nothing.
 fn check_streams(own: DatacenterId, peer: DatacenterId, message: &Message) -> Result<(), NotTheirs> {
-    let is_theirs_to_say = match message {
+    let may_speak = match message {
         Message::PassOn { origin, .. } | Message::PassedOn { origin, .. } => {
             *origin != peer && *origin != own
         }
@@ -194,7 +194,7 @@ fn check_streams(own: DatacenterId, peer: DatacenterId, message: &Message) -> Re
         }
         _ => true,
     };
-    is_theirs_to_say.then_some(()).ok_or(NotTheirs::OtherStream)
+    may_speak.then_some(()).ok_or(NotTheirs::OtherStream)
 }
 
 #[cfg(test)]

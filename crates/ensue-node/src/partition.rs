@@ -138,7 +138,7 @@ impl Partition {
     /// Takes one message.
     pub fn on_message(&mut self, now: Now, envelope: Envelope) {
         self.cx.now = now;
-        let ends = self.stage.is_told_its_end(self.cx.datacenter, &envelope.message, ENDED);
+        let ends = self.stage.is_notified_of_end(self.cx.datacenter, &envelope.message, ENDED);
         if ends && Rule::TheDeadStop.holds() {
             return self.stop_as_ended(envelope.from.datacenter(), &envelope.message);
         }
@@ -328,7 +328,7 @@ impl Partition {
             return self.cx.trace(Trace::Refused { what: "a word of death from no datacenter" });
         };
         let serves = matches!(self.stage, Stage::Serving) && !self.others.is_catching_up();
-        let reason = match self.others.told_of_its_end(by, message, serves) {
+        let reason = match self.others.notified_of_end(by, message, serves) {
             Told::RetiredBySome => return,
             Told::Retired => return self.halt(Halt::Stopped(self.cx.word_of_retirement())),
             Told::Dead => self.cx.word_of_death(&survivor.name),

@@ -284,7 +284,7 @@ impl Sessions {
             Taken::Ignore => return,
             Taken::Answer(outcome) => outcome,
             Taken::TooMany => refused(homes::HOME_IS_BUSY),
-            Taken::End(id) => return self.with(now, id, |turn| away::on_unheard(turn, true)),
+            Taken::End(id) => return self.with(now, id, |turn| away::on_undelivered(turn, true)),
             Taken::PutBack(id, context, reply) => {
                 if let Some(commands) = homes::put_back(&request, &reply) {
                     self.execute_for(now, id, HomeRequest { context, commands, ..request.clone() });
@@ -312,7 +312,7 @@ impl Sessions {
     /// What waits for a datacenter that hears nothing stops waiting.
     fn end_waits(&mut self, now: Now, unheard: Vec<SessionId>) {
         for id in unheard {
-            self.with(now, id, |turn| away::on_unheard(turn, false));
+            self.with(now, id, |turn| away::on_undelivered(turn, false));
         }
     }
 
@@ -504,10 +504,10 @@ impl Sessions {
         if session.is_finished() {
             self.on_finished(id);
         }
-        while let Some((number, old)) = self.core.home_requests.first_to_ask_anew() {
+        while let Some((number, old)) = self.core.home_requests.first_to_request_anew() {
             homes::abandon(&mut self.core, number);
             if let Some(session) = self.sessions.get_mut(&old) {
-                away::ask_anew(&mut Turn::new(now, session, &mut self.core), number);
+                away::request_anew(&mut Turn::new(now, session, &mut self.core), number);
             }
         }
         while let Some(doomed) = self.core.next_doomed() {

@@ -51,7 +51,7 @@ struct Eiger {
 
 impl Eiger {
     fn new(options: Options) -> Eiger {
-        let needs = Needs { asks_coordinator: true, second_rounds: true, ..Needs::default() };
+        let needs = Needs { queries_coordinator: true, second_rounds: true, ..Needs::default() };
         let family = Operations { bound: options.context_operations_max };
         Eiger { profile: REGISTRATION.profile(needs), family }
     }

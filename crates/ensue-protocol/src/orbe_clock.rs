@@ -83,15 +83,15 @@ impl OrbeClock {
 
     /// The lowest time that any replica has told, and not after now: nothing more is expected of a dead one, at any
     /// time.
-    fn told_by_all(state: &StabilityState<'_>) -> LogicalTime {
+    fn reported_by_all(state: &StabilityState<'_>) -> LogicalTime {
         let told = state.others().map(|datacenter| state.applied.at(datacenter));
         told.fold(state.now, LogicalTime::min)
     }
 
     /// The time of a new snapshot: the other partitions have been told it, too, unless one of them has not heard of
     /// some replica for longer than a heartbeat interval.
-    fn told_to_all(&self, state: &StabilityState<'_>) -> LogicalTime {
-        before(Self::told_by_all(state), self.options.heartbeat_ms)
+    fn announced_to_all(&self, state: &StabilityState<'_>) -> LogicalTime {
+        before(Self::reported_by_all(state), self.options.heartbeat_ms)
     }
 
     /// What is below this is folded, however long nothing has been told.
@@ -120,8 +120,8 @@ impl Protocol for OrbeClock {
     }
 
     fn snapshot_vector(&self, context: &Causes, state: &StabilityState<'_>) -> Option<TimeVector> {
-        let time = self.told_to_all(state).max(self.time_of(context));
-        let is_served = time <= Self::told_by_all(state) && time >= self.oldest(state);
+        let time = self.announced_to_all(state).max(self.time_of(context));
+        let is_served = time <= Self::reported_by_all(state) && time >= self.oldest(state);
         is_served.then(|| TimeVector::uniform(state.datacenters, time))
     }
 
@@ -135,7 +135,7 @@ impl Protocol for OrbeClock {
 
     fn floor(&self, state: &StabilityState<'_>) -> TimeVector {
         let newest = match Rule::FloorLeavesRoomForNewCuts.holds() {
-            true => self.told_to_all(state),
+            true => self.announced_to_all(state),
             false => state.now,
         };
         TimeVector::uniform(state.datacenters, newest.max(self.oldest(state)))

@@ -51,7 +51,7 @@ pub struct Needs {
     pub remembers_settled: bool,
     /// A read of a location that an undecided transaction covers asks the coordinator (Eiger, section 5.4). Without
     /// write transactions over several partitions there is none.
-    pub asks_coordinator: bool,
+    pub queries_coordinator: bool,
     /// Versions overwritten while a read transaction runs are kept for its second round.
     pub second_rounds: bool,
     /// What a session has written may be hidden from others of its datacenter until it is stable.

@@ -65,7 +65,7 @@ pub fn of_spec(spec: &CommandSpec, subcommand: Option<&str>) -> Vec<&'static str
     let is_sort = matches!(name, "sort" | "sort_ro");
     let is_generic = group == "generic" && !is_sort && name != "wait";
     let all = [
-        (is_generic || spec.route == Route::Everywhere || name == "swapdb", "@keyspace"),
+        (is_generic || spec.route == Route::AllPartitions || name == "swapdb", "@keyspace"),
         (flags.contains(Flags::READONLY) && !is_script, "@read"),
         (flags.contains(Flags::WRITE), "@write"),
         (group == "set" || is_sort, "@set"),
@@ -97,7 +97,7 @@ pub fn of_spec(spec: &CommandSpec, subcommand: Option<&str>) -> Vec<&'static str
 pub fn is_administrative(spec: &CommandSpec, subcommand: Option<&str>) -> bool {
     let clears = Flags::DANGEROUS.union(Flags::WRITE);
     let flags = flags_of(spec, subcommand);
-    flags.contains(Flags::ADMIN) || spec.route == Route::Everywhere && flags.contains(clears)
+    flags.contains(Flags::ADMIN) || spec.route == Route::AllPartitions && flags.contains(clears)
 }
 
 /// The flags that decide the categories: where a subcommand does more or less than its container says.

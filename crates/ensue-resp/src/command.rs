@@ -61,7 +61,7 @@ pub enum Route {
     /// The owner of a branching keyspace, which has all of its keys.
     Owner,
     /// Every partition of the datacenter.
-    Everywhere,
+    AllPartitions,
     /// The owners of two keys, one after the other, coordinated by the session.
     Rename,
     /// The owner of all of its keys, which are refused if they have several owners.

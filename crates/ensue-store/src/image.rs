@@ -166,16 +166,16 @@ impl PartitionImage {
             bounds.push(Bounds { flushed, collected, forgotten: Stamp::ZERO });
         }
         // Format 1 ends here.
-        let tells_of_losses = !from.is_empty();
-        for stream in streams.iter_mut().filter(|_| tells_of_losses) {
+        let records_losses = !from.is_empty();
+        for stream in streams.iter_mut().filter(|_| records_losses) {
             for _ in 0..from.try_get_u16_le()? {
                 let (after, through) = (from.try_get_u64_le()?, from.try_get_u64_le()?);
                 stream.lost.push((Position(after), Position(through)));
             }
         }
         // Formats 2 and 3 end here.
-        let tells_of_forgotten = !from.is_empty();
-        for bounds in bounds.iter_mut().filter(|_| tells_of_forgotten) {
+        let records_trimmed = !from.is_empty();
+        for bounds in bounds.iter_mut().filter(|_| records_trimmed) {
             bounds.forgotten = read_stamp(from)?;
         }
         Ok(PartitionImage { clock, position, begun, streams, bounds })

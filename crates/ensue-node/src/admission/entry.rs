@@ -100,8 +100,8 @@ impl Admission<'_> {
             }
             Change::Lost { after } => {
                 let life = arrival.position.incarnation();
-                let begins_life = arrival.position == Position::before(life).next();
-                admit(begins_life && after.incarnation() < life, "a loss that begins no incarnation")
+                let begins_incarnation = arrival.position == Position::before(life).next();
+                admit(begins_incarnation && after.incarnation() < life, "a loss that begins no incarnation")
             }
             Change::Branch { keyspace, note } => {
                 self.branching(*keyspace)?;

@@ -94,7 +94,7 @@ impl<'a> Evaluation<'a> {
     /// changed taken back column by column; of what the write itself has changed there it says nothing.
     fn row_removal(&self, key: &Bytes) -> Option<RowRemoval> {
         let writer = self.writer.as_ref().filter(|writer| writer.removes_rows && writer.kept.is_none())?;
-        if writer.asks_previous || !matches!(self.view, View::Newest) || writer.has_changed(key) {
+        if writer.wants_previous || !matches!(self.view, View::Newest) || writer.has_changed(key) {
             return None;
         }
         self.keyspace.row_removal(key, writer.write.stamp)

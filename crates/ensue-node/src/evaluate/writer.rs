@@ -28,7 +28,7 @@ pub struct Changes {
 pub struct Writer {
     pub write: Write,
     pub changes: Changes,
-    pub(super) asks_previous: bool,
+    pub(super) wants_previous: bool,
     /// About what the changes take in an entry.
     pub(super) bytes: usize,
     /// How many elements of lists it has named.
@@ -47,12 +47,23 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// `asks_previous` says whether it must be told what is replaced.
-    pub fn new(write: Write, adder: DatacenterId, asks_previous: bool) -> Writer {
+    /// `wants_previous` says whether it must be told what is replaced.
+    pub fn new(write: Write, adder: DatacenterId, wants_previous: bool) -> Writer {
         let changes = Changes::default();
         let (bytes, named, node_entries) = (0, 0, NODE_ENTRIES);
         let (removes_rows, index, kept) = (false, None, None);
-        Writer { write, changes, asks_previous, bytes, named, adder, node_entries, index, removes_rows, kept }
+        Writer {
+            write,
+            changes,
+            wants_previous,
+            bytes,
+            named,
+            adder,
+            node_entries,
+            index,
+            removes_rows,
+            kept,
+        }
     }
 
     /// Trims so many entries of a stream at once; of 0, as many as usual.

@@ -257,7 +257,7 @@ impl Journal {
     }
 
     /// Every datacenter has everything of a stream up to here durably.
-    pub(super) fn durable_everywhere(&mut self, origin: DatacenterId, durable: Position, received: Position) {
+    pub(super) fn durable_at_all(&mut self, origin: DatacenterId, durable: Position, received: Position) {
         let Some(places) = self.retained.get_mut(&origin) else { return };
         while places.get(1).is_some_and(|&(position, _)| position <= durable.next()) {
             places.pop_front();

@@ -37,7 +37,7 @@ use ensue_types::{KeyspaceId, LogicalTime, PartitionId, Stamp, limits};
 use paused::{BUSY_AFTER_MS, PausedScript};
 use snapshot::ReadCounts;
 use std::sync::Arc;
-use times::ForgettingPass;
+use times::TrimPass;
 
 /// Columns that were removed with their rows are freed so often where nothing else happens.
 const FREEING_INTERVAL_US: u64 = 1_000;
@@ -60,7 +60,7 @@ pub(crate) struct Keyspaces {
     /// Scripts that were run: none has the chance of another.
     scripts_run: u32,
     /// What scripts call is told to cores, which is noted in `called`.
-    tells_calls: bool,
+    reports_calls: bool,
     called: ScriptCalls,
     /// A script that has paused: nothing else of this partition happens until it ends.
     paused: Option<Box<PausedScript>>,
@@ -71,7 +71,7 @@ pub(crate) struct Keyspaces {
     /// No read transaction may need what was replaced before this time, in keyspaces that keep it for them.
     read_since: LogicalTime,
     /// Of each keyspace, how far it has been forgotten what settled values carry.
-    forgetting: Vec<ForgettingPass>,
+    forgetting: Vec<TrimPass>,
     /// What received entries take that wait for others.
     waiting_bytes: u64,
     /// Bytes of rows above which local writes are refused; 0 is no bound.
@@ -126,13 +126,13 @@ impl Keyspaces {
             scripts: Scripts::new(scripts::limits_of(&config.tuning)),
             scripts_flushed: false,
             scripts_run: 0,
-            tells_calls: false,
+            reports_calls: false,
             called: ScriptCalls::default(),
             paused: None,
             busy_after_ms: BUSY_AFTER_MS,
             unfolded: vec![0; usize::from(limits::KEYSPACES)],
             read_since: LogicalTime::ZERO,
-            forgetting: vec![ForgettingPass::default(); usize::from(limits::KEYSPACES)],
+            forgetting: vec![TrimPass::default(); usize::from(limits::KEYSPACES)],
             accesses: Accesses::of_policy(Policy::named(&config.maxmemory_policy)),
             waiting_bytes: 0,
             excess: 0,
@@ -187,7 +187,7 @@ impl Keyspaces {
 
     /// From now on changes of rows are noted, and what scripts call; or no longer.
     pub(in crate::partition) fn note_written(&mut self, is_wanted: bool) {
-        self.tells_calls = is_wanted;
+        self.reports_calls = is_wanted;
         self.keyspaces.iter_mut().for_each(|rows| rows.note_written(is_wanted));
     }
 

@@ -34,7 +34,7 @@ impl Stage {
 
     /// Whether a message says that the own datacenter was declared dead, and that changes something. One that reads its
     /// log hears it when it has read it; one that has stopped says it, if it does not with one of these `words`.
-    pub(in crate::partition) fn is_told_its_end(
+    pub(in crate::partition) fn is_notified_of_end(
         &self,
         own: DatacenterId,
         message: &Message,

@@ -6,7 +6,7 @@ use super::admin::client::Client;
 use super::causal::shared;
 use super::commands::batch::Run;
 use super::commands::queue::Queue;
-use super::connection::{Life, Parts};
+use super::connection::{Lifecycle, Parts};
 use super::cx::Cx;
 use super::homes::{self, Place};
 use super::monitor;
@@ -112,7 +112,7 @@ pub(super) enum Held {
 /// Whether the next command of a client is held back by a pause. One that is refused for its arguments is not.
 pub(super) fn held(cx: &Cx<'_>, session: &Parts) -> Held {
     let remaining_ms = |writes| cx.core.pause.remaining_ms(cx.now, writes);
-    let (Some(ms), Life::Open) = (remaining_ms(true), session.life) else { return Held::Not };
+    let (Some(ms), Lifecycle::Open) = (remaining_ms(true), session.lifecycle) else { return Held::Not };
     let holds_all = remaining_ms(false).is_some();
     let known = |args: &Args| args.first().and_then(|name| ensue_resp::lookup(name));
     let front = session.queue.front().and_then(|args| known(args).map(|spec| (spec, args)));

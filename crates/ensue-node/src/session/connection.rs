@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 /// Whether a connection still takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum Lifecycle {
     Open,
     /// The shell was asked to disconnect it; nothing more is read from it or written to it.
     Closing,
@@ -51,7 +51,7 @@ pub(super) struct Session {
 /// What the conductor gives to the parts, each its own.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
-    pub(super) life: Life,
+    pub(super) lifecycle: Lifecycle,
     pub(super) client: Client,
     pub(super) queue: Queue,
     pub(super) multi: Option<Multi>,
@@ -135,7 +135,7 @@ impl Session {
         user: Option<Arc<User>>,
     ) -> Session {
         let parts = Parts {
-            life: Life::Open,
+            lifecycle: Lifecycle::Open,
             client: Client::new(now, id, addresses, user),
             queue: Queue::default(),
             multi: None,
@@ -166,7 +166,7 @@ impl Session {
     ) -> Session {
         let nowhere = [String::new(), String::new()];
         let mut session = Session::new(now, id, nowhere, keyspaces, Some(everything));
-        session.parts.life = Life::Elsewhere;
+        session.parts.lifecycle = Lifecycle::Elsewhere;
         session.parts.replies = ReplyBuffer::keeping();
         session.requests.wait_at_most(request.waits_ms);
         session.contexts.select(request.keyspace);
@@ -185,7 +185,7 @@ impl Session {
     ) -> Session {
         let nowhere = [String::new(), String::new()];
         let mut session = Session::new(now, id, nowhere, keyspaces, Some(everything));
-        session.parts.life = Life::Elsewhere;
+        session.parts.lifecycle = Lifecycle::Elsewhere;
         session
     }
 
@@ -202,7 +202,7 @@ impl Session {
 
     /// Whether nothing more will come of it.
     pub(super) fn is_finished(&self) -> bool {
-        matches!(self.parts.life, Life::Gone | Life::Elsewhere)
+        matches!(self.parts.lifecycle, Lifecycle::Gone | Lifecycle::Elsewhere)
             && self.parts.is_idle()
             && !self.parts.has_work()
     }
@@ -216,7 +216,7 @@ impl Session {
     /// its answer first.
     pub(super) fn has_lost_its_user(&self, users: &Users, channels: &Channels) -> bool {
         let parts = &self.parts;
-        if parts.life != Life::Open || matches!(parts.exchange, Exchange::Admin(_)) {
+        if parts.lifecycle != Lifecycle::Open || matches!(parts.exchange, Exchange::Admin(_)) {
             return false;
         }
         let Some(name) = parts.client.user().map(|user| user.name()) else { return false };
@@ -234,13 +234,13 @@ impl Session {
     /// Its line in `CLIENT LIST`, if it is connected.
     pub(super) fn line(&self, now: Now, channels: &Channels) -> Option<String> {
         let parts = &self.parts;
-        let open = parts.life == Life::Open;
+        let open = parts.lifecycle == Lifecycle::Open;
         open.then(|| parts.client.line(now, parts.activity(self.contexts.selected(), channels)))
     }
 
     /// Whether it is a client's of this datacenter.
     pub(super) fn is_clients(&self) -> bool {
-        self.parts.life != Life::Elsewhere
+        self.parts.lifecycle != Lifecycle::Elsewhere
     }
 
     /// Whether it waits for another client, or for a pause to end.
@@ -267,7 +267,7 @@ impl Parts {
     /// Whether others have their turn before it goes on. Nobody gives one to a client that is gone, whose answers go
     /// nowhere. An EXEC whose steps are over is answered: what it changed is told to its client behind that.
     pub(super) fn has_used_its_turn(&self, bytes_max: usize) -> bool {
-        self.life == Life::Open
+        self.lifecycle == Lifecycle::Open
             && self.queue.has_used_its_turn(self.replies.len(), bytes_max)
             && !self.exec.as_ref().is_some_and(Exec::is_over)
     }

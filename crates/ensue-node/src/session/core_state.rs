@@ -71,7 +71,7 @@ pub(super) struct CoreState {
     /// Which clients cache what they have read.
     pub(super) tracking: Tracking,
     /// The partitions of the datacenter tell this core what is written.
-    is_told_changes: bool,
+    receives_changes: bool,
     /// Commands that took long.
     pub(super) slow_log: SlowLog,
     /// Who the users are, and who was refused.
@@ -266,7 +266,7 @@ impl CoreState {
             parameters_changed: false,
             expires_lazily: false,
             tracking: Tracking::default(),
-            is_told_changes: false,
+            receives_changes: false,
             slow_log: SlowLog::default(),
             access: {
                 let mut access = Access::new(config.users.clone(), config.identity_seed, config.core.0);
@@ -401,7 +401,7 @@ impl CoreState {
             let to = Address::Core { datacenter: self.config.topology.datacenter, core };
             self.send(to, LogicalTime::ZERO, Message::HomeMoves { asks: false, moves });
         }
-        if self.is_told_changes {
+        if self.receives_changes {
             self.report_changes(true, Some(core));
         }
     }
@@ -419,7 +419,7 @@ impl CoreState {
         self.scripts.forget();
         let pushes = self.tracking.on_everything();
         self.push_changes(pushes);
-        if self.is_told_changes && self.reaches(partition) {
+        if self.receives_changes && self.reaches(partition) {
             let to = self.partition_address(partition);
             self.send(to, LogicalTime::ZERO, Message::ReportChanges { wanted: true });
         }
@@ -577,8 +577,8 @@ impl CoreState {
     fn want_changes(&mut self) {
         let wanted =
             !self.tracking.is_empty() || !self.parameters.value(EVENTS).is_empty() || self.is_monitored();
-        if wanted != self.is_told_changes {
-            self.is_told_changes = wanted;
+        if wanted != self.receives_changes {
+            self.receives_changes = wanted;
             self.report_changes(wanted, None);
         }
     }

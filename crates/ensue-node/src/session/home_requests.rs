@@ -132,7 +132,7 @@ impl HomeRequests {
 
     /// A session that has waited for so long that the number of its request soon keeps others from being made, or their
     /// answers from being forgotten at the home.
-    pub(super) fn first_to_ask_anew(&self) -> Option<(u64, SessionId)> {
+    pub(super) fn first_to_request_anew(&self) -> Option<(u64, SessionId)> {
         if self.waits == 0 {
             return None;
         }

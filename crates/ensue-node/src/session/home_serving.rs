@@ -55,7 +55,7 @@ pub(super) struct Running {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    Unheard,
+    Undelivered,
     Abandoned,
 }
 
@@ -100,7 +100,7 @@ impl HomeServing {
         let is_meant = |running: &Running| running.origin == origin && running.waits && which(running);
         let meant = self.running.iter_mut().filter(|(_, running)| is_meant(running));
         let ended = meant.map(|(session, running)| {
-            running.ending.get_or_insert(Ending::Unheard);
+            running.ending.get_or_insert(Ending::Undelivered);
             *session
         });
         ended.collect()
@@ -187,7 +187,7 @@ impl HomeServing {
             matches!(outcome, HomeOutcome::Executed { reply: Reply::Nil | Reply::NilArray, .. });
         let outcome = match ending {
             Some(Ending::Abandoned) => HomeOutcome::Withdrawn,
-            Some(Ending::Unheard) if has_nothing => HomeOutcome::Withdrawn,
+            Some(Ending::Undelivered) if has_nothing => HomeOutcome::Withdrawn,
             _ => outcome,
         };
         let Some(known) = self.origins.get_mut(&origin).filter(|known| known.boot == boot) else {

@@ -73,7 +73,11 @@ impl Wait {
     }
 
     /// Begins the next round.
-    pub(super) fn ask_again<T>(mut self: Box<Self>, now: Now, ask: impl FnOnce(Args, Box<Wait>) -> T) -> T {
+    pub(super) fn request_again<T>(
+        mut self: Box<Self>,
+        now: Now,
+        ask: impl FnOnce(Args, Box<Wait>) -> T,
+    ) -> T {
         self.asked_us = now.monotonic_us;
         ask(self.args.clone(), self)
     }

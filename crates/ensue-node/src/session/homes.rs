@@ -236,7 +236,7 @@ impl AtHome {
                 }
                 match self.wait {
                     Some(wait) if wait.goes_on_after(cx.now, &reply) => wait
-                        .ask_again(cx.now, |args, wait| {
+                        .request_again(cx.now, |args, wait| {
                             ask(cx, self.datacenter, vec![args], false, Some(wait))
                         }),
                     _ if reply == MOVING => self.on_moved(cx, reply),
@@ -245,9 +245,9 @@ impl AtHome {
             }
             HomeOutcome::Refused { reply } if reply == NOT_HOME => self.on_moved(cx, reply),
             HomeOutcome::Refused { reply } => Step::answer(reply),
-            HomeOutcome::Withdrawn => self.ask_anew(cx, "does not hear this datacenter any more"),
+            HomeOutcome::Withdrawn => self.request_anew(cx, "does not hear this datacenter any more"),
             HomeOutcome::Forgotten if self.wait.as_ref().is_some_and(|wait| !wait.may_write()) => {
-                self.ask_anew(cx, "was restarted before it answered")
+                self.request_anew(cx, "was restarted before it answered")
             }
             HomeOutcome::Forgotten => {
                 Step::Failed(no_answer(cx, self.datacenter, "was restarted before it answered"))
@@ -258,7 +258,7 @@ impl AtHome {
     /// Nothing was executed, since the home is elsewhere: what waits does so there, if that is known.
     fn on_moved(self, cx: &mut Cx<'_>, reply: Reply) -> Step<AtHome> {
         match self.home_now(cx) != self.datacenter {
-            true => self.ask_anew(cx, "has moved"),
+            true => self.request_anew(cx, "has moved"),
             false => Step::answer(reply),
         }
     }
@@ -272,11 +272,11 @@ impl AtHome {
 
     /// Its place at the home is lost, and nothing was executed: it waits there again, or at the present home. If that
     /// is this datacenter, the client sends it again.
-    pub(super) fn ask_anew(self, cx: &mut Cx<'_>, why: &'static str) -> Step<AtHome> {
+    pub(super) fn request_anew(self, cx: &mut Cx<'_>, why: &'static str) -> Step<AtHome> {
         let (home, own) = (self.home_now(cx), cx.core.config.topology.datacenter);
         match self.wait {
             Some(wait) if wait.may_begin_anew() && home != own => {
-                wait.ask_again(cx.now, |args, wait| ask(cx, home, vec![args], false, Some(wait)))
+                wait.request_again(cx.now, |args, wait| ask(cx, home, vec![args], false, Some(wait)))
             }
             _ => {
                 let home = name(cx, self.datacenter);
@@ -317,7 +317,7 @@ fn past(cx: &Cx<'_>) -> Context {
 /// Whether a command is about the session's pasts in all keyspaces: what is published carries them, and `FLUSHALL`
 /// deletes what they hold.
 pub(super) fn is_about_all_keyspaces(spec: &CommandSpec) -> bool {
-    spec.route == Route::Everywhere || matches!(spec.name, "publish" | "spublish")
+    spec.route == Route::AllPartitions || matches!(spec.name, "publish" | "spublish")
 }
 
 fn writes(spec: &CommandSpec) -> bool {

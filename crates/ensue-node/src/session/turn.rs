@@ -27,7 +27,7 @@ use super::commands::blocked::UNBLOCKED;
 use super::commands::parallel::Parallel;
 use super::commands::rename::Renaming;
 use super::commands::{fan_out, local};
-use super::connection::{Counted, Life, Parts, Session};
+use super::connection::{Counted, Lifecycle, Parts, Session};
 use super::core_state::CoreState;
 use super::cx::Cx;
 use super::exchange::{Exchange, Lost, Then};
@@ -74,7 +74,7 @@ impl<'a> Turn<'a> {
 
     /// A turn, and commands in the order of the client.
     pub(super) fn on_commands(&mut self, commands: Vec<Args>) {
-        if self.session.life != Life::Open {
+        if self.session.lifecycle != Lifecycle::Open {
             return;
         }
         if !commands.is_empty() {
@@ -205,7 +205,7 @@ impl<'a> Turn<'a> {
         if may_read {
             return;
         }
-        self.session.life = Life::Gone;
+        self.session.lifecycle = Lifecycle::Gone;
         self.session.queue.retain_writes();
         if self.session.exchange.only_waits() {
             std::mem::take(&mut self.session.exchange).withdraw(&mut self.cx);
@@ -221,8 +221,8 @@ impl<'a> Turn<'a> {
         self.flush();
         self.session.queue.clear();
         self.session.exec = None;
-        if self.session.life == Life::Open {
-            self.session.life = Life::Closing;
+        if self.session.lifecycle == Lifecycle::Open {
+            self.session.lifecycle = Lifecycle::Closing;
             self.cx.core.output(SessionOutput::Disconnect { session: self.session.client.id() });
         }
     }
@@ -251,7 +251,9 @@ impl Turn<'_> {
     }
 
     fn take_commands(&mut self) {
-        if self.session.life == Life::Open && !self.session.client.look_up_user(&self.cx.core.access) {
+        if self.session.lifecycle == Lifecycle::Open
+            && !self.session.client.look_up_user(&self.cx.core.access)
+        {
             // It was deleted.
             return self.close();
         }
@@ -262,8 +264,8 @@ impl Turn<'_> {
         let in_multi = session.multi.is_some();
         if session.client.is_authenticated() && !self.cx.core.is_stopping() {
             if let Some(keyspace) = begin::awaited(&self.cx, session) {
-                let waits = match session.life {
-                    Life::Elsewhere => Rule::WaitForThePastAtHome.holds(),
+                let waits = match session.lifecycle {
+                    Lifecycle::Elsewhere => Rule::WaitForThePastAtHome.holds(),
                     _ => true,
                 };
                 let step = TokenMerge::of_awaited(&mut self.cx, keyspace, waits);
@@ -401,7 +403,7 @@ impl Turn<'_> {
                 let step = transactions::on_command(&mut self.cx, spec, args);
                 self.follow(step);
             }
-            Route::Everywhere => match fan_out::plan(&self.cx, spec, args) {
+            Route::AllPartitions => match fan_out::plan(&self.cx, spec, args) {
                 Err(refusal) => self.reply(&refusal),
                 Ok(plan) => {
                     // It walks all rows.
@@ -777,7 +779,7 @@ impl Turn<'_> {
         }
         let (bytes, answered) = session.replies.take();
         let announces = session.queue.on_answers(bytes.len(), wants_turn);
-        if session.life == Life::Open && (!bytes.is_empty() || announces) {
+        if session.lifecycle == Lifecycle::Open && (!bytes.is_empty() || announces) {
             let session = session.client.id();
             cx.core.output(SessionOutput::Reply { session, bytes, answered, wants_turn });
         }

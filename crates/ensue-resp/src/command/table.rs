@@ -152,7 +152,7 @@ const OTHERS: [CommandSpec; 92] = [
             "Read and change parameters of the server.",
             "Applies to one node; parameters are not replicated.",
         ),
-    row("dbsize", 1, flags(&[Flags::READONLY, Flags::FAST]), Route::Everywhere)
+    row("dbsize", 1, flags(&[Flags::READONLY, Flags::FAST]), Route::AllPartitions)
         .listed("server", "1.0.0")
         .says(
             "Number of keys in the keyspace.",
@@ -270,13 +270,13 @@ const OTHERS: [CommandSpec; 92] = [
             "Call a function that does not write.",
             "Reads what the owner of its keys has received; equal everywhere once writes cease.",
         ),
-    row("flushall", -1, flags(&[Flags::WRITE, Flags::DANGEROUS]), Route::Everywhere)
+    row("flushall", -1, flags(&[Flags::WRITE, Flags::DANGEROUS]), Route::AllPartitions)
         .listed("server", "1.0.0")
         .says(
             "Delete every key of every keyspace.",
             "Deletes what this datacenter has received; unseen writes and later ones stay.",
         ),
-    row("flushdb", -1, flags(&[Flags::WRITE, Flags::DANGEROUS]), Route::Everywhere)
+    row("flushdb", -1, flags(&[Flags::WRITE, Flags::DANGEROUS]), Route::AllPartitions)
         .listed("server", "1.0.0")
         .says(
             "Delete every key of the keyspace.",
@@ -371,7 +371,7 @@ const OTHERS: [CommandSpec; 92] = [
             "Information and statistics of the server.",
             "Answered for this datacenter.",
         ),
-    row("keys", 2, flags(&[Flags::READONLY, Flags::DANGEROUS]), Route::Everywhere)
+    row("keys", 2, flags(&[Flags::READONLY, Flags::DANGEROUS]), Route::AllPartitions)
         .listed("generic", "1.0.0")
         .says(
             "Every key that matches a pattern.",
@@ -480,7 +480,7 @@ const OTHERS: [CommandSpec; 92] = [
             "Close the connection.",
             "Answered by the session alone.",
         ),
-    row("randomkey", 1, flags(&[Flags::READONLY]), Route::Everywhere)
+    row("randomkey", 1, flags(&[Flags::READONLY]), Route::AllPartitions)
         .listed("generic", "1.0.0")
         .says(
             "Some key of the keyspace.",
@@ -513,7 +513,7 @@ const OTHERS: [CommandSpec; 92] = [
             "Add members to a set.",
             "Each member is a register of its own: the later of adding and removing it wins.",
         ),
-    row("scan", -2, flags(&[Flags::READONLY]), Route::Everywhere)
+    row("scan", -2, flags(&[Flags::READONLY]), Route::AllPartitions)
         .listed("generic", "2.8.0")
         .says(
             "Iterate over the keys of the keyspace.",

@@ -594,7 +594,7 @@ fn incarnation() -> impl Strategy<Value = Incarnation> {
 }
 
 fn position() -> impl Strategy<Value = Position> {
-    let near_a_life =
+    let near_an_incarnation =
         (0..4_u16, 0..30_u64).prop_map(|(life, number)| Position::before(Incarnation(life)).0 + number);
-    prop_oneof![4 => 0..200_u64, 2 => near_a_life, 1 => ends(), 1 => any::<u64>()].prop_map(Position)
+    prop_oneof![4 => 0..200_u64, 2 => near_an_incarnation, 1 => ends(), 1 => any::<u64>()].prop_map(Position)
 }

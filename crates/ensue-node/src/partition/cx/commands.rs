@@ -11,8 +11,8 @@ use ensue_types::{Args, Causes, KeyspaceId, Mode, Reply, Rule, Source};
 
 impl Cx {
     pub(crate) fn writer(&self, keyspace: KeyspaceId, write: Write, choice: &Choice) -> Writer {
-        let asks_previous = self.protocol(keyspace).needs().previous_versions;
-        let writer = Writer::new(write, self.datacenter.adder(choice.is_stable()), asks_previous);
+        let wants_previous = self.protocol(keyspace).needs().previous_versions;
+        let writer = Writer::new(write, self.datacenter.adder(choice.is_stable()), wants_previous);
         writer.with_node_entries(self.stream_node_max_entries())
     }
 

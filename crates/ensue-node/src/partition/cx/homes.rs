@@ -242,7 +242,7 @@ impl Homes {
     }
 
     /// Whether it knows all that is known here and others are told.
-    pub(in crate::partition) fn has_told(&self, to: DatacenterId) -> bool {
+    pub(in crate::partition) fn has_reported(&self, to: DatacenterId) -> bool {
         let is_told = |(line, one): (usize, &Line)| {
             one.moved.as_ref().is_none_or(|moved| {
                 moved.step < HomeStep::Stopped || self.heard(to, line).has_come_to(moved.version, moved.step)

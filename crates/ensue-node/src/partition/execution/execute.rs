@@ -303,7 +303,8 @@ impl Executor<'_> {
         }
         let busy = !self.keyspaces.order.is_idle() && {
             let rows = self.cx.rows_of(execution.keyspace, std::iter::once(&args));
-            self.keyspaces.must_wait(&rows) && self.cx.protocol(execution.keyspace).needs().asks_coordinator
+            self.keyspaces.must_wait(&rows)
+                && self.cx.protocol(execution.keyspace).needs().queries_coordinator
         };
         let at = self.cx.promise();
         if busy && Rule::PendingAnswersNothing.holds() {

@@ -42,7 +42,7 @@ pub(crate) struct Retirement {
     /// At partition 0: how far each one is.
     reported: BTreeMap<PartitionId, u8>,
     /// Who has answered that the own stream has ended.
-    heard_by: BTreeSet<DatacenterId>,
+    acknowledged_by: BTreeSet<DatacenterId>,
     /// Other datacenters that are being removed, as they say.
     others: BTreeSet<DatacenterId>,
     /// When everything is said again.
@@ -112,11 +112,11 @@ impl Retirement {
     /// A datacenter knows that the own stream has ended, and that nothing of it is missing.
     pub(in crate::partition) fn note_heard_by(&mut self, datacenter: DatacenterId) {
         self.note_all(SILENT);
-        self.heard_by.insert(datacenter);
+        self.acknowledged_by.insert(datacenter);
     }
 
-    pub(in crate::partition) fn is_heard_by(&self, datacenter: DatacenterId) -> bool {
-        self.heard_by.contains(&datacenter)
+    pub(in crate::partition) fn is_acknowledged_by(&self, datacenter: DatacenterId) -> bool {
+        self.acknowledged_by.contains(&datacenter)
     }
 
     /// Another datacenter says that it is being removed.

@@ -36,7 +36,7 @@ impl Keyspaces {
             // A part that was lost comes with the time of its decision, which is not known before it comes.
             _ if others.awaits_lost_parts(cx) => LogicalTime::ZERO,
             // Nor is what this directory lacks if it is an old copy.
-            _ if !others.replication.may_promise(datacenter) => LogicalTime::ZERO,
+            _ if !others.replication.may_close_time(datacenter) => LogicalTime::ZERO,
             Some(earliest) => now.min(LogicalTime(earliest.0.saturating_sub(1))),
             None => now,
         };

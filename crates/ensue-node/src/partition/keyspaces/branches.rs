@@ -377,7 +377,7 @@ impl Keyspaces {
     /// A checkpoint on its way holds the states as they were when it began.
     fn collect_branch(&mut self, cx: &Cx, others: &Others, keyspace: KeyspaceId) {
         if !cx.is_checkpointing() {
-            let globally_stable = others.applied_everywhere();
+            let globally_stable = others.applied_by_all();
             self.branching.branches(keyspace).collect(|tag| holds(&globally_stable, tag));
         }
     }
@@ -388,7 +388,7 @@ impl Keyspaces {
         if self.branching.each().next().is_none() {
             return;
         }
-        let globally_stable = others.applied_everywhere();
+        let globally_stable = others.applied_by_all();
         for branches in self.branching.each_mut() {
             branches.collect(|tag| holds(&globally_stable, tag));
         }

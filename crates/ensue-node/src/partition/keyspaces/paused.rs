@@ -34,7 +34,7 @@ pub(in crate::partition) struct PausedScript {
     /// When it goes on.
     due_us: u64,
     /// When its session was last told that it runs.
-    told_us: u64,
+    notified_us: u64,
 }
 
 /// A script that had paused has ended.
@@ -81,7 +81,7 @@ impl Keyspaces {
                 choice: choice.clone(),
                 begun_us: now_us,
                 due_us: now_us + cx.config.tuning.script_pause_us,
-                told_us: now_us,
+                notified_us: now_us,
             }));
             return Step::Parked;
         };
@@ -218,8 +218,8 @@ impl Keyspaces {
     pub(crate) fn report_script(&mut self, cx: &mut Cx) {
         let Some(paused) = &mut self.paused else { return };
         let (now_us, timeout_us) = (cx.now.monotonic_us, 1_000 * cx.config.tuning.request_timeout_ms);
-        if now_us.saturating_sub(paused.told_us) >= timeout_us / 4 {
-            paused.told_us = now_us;
+        if now_us.saturating_sub(paused.notified_us) >= timeout_us / 4 {
+            paused.notified_us = now_us;
             let Execution { from, request, .. } = paused.execution;
             cx.send_ahead(from, Message::Runs { request });
         }

@@ -161,7 +161,7 @@ impl Keyspaces {
             shown,
             script,
             called: &mut self.called,
-            tells_calls: self.tells_calls,
+            reports_calls: self.reports_calls,
         };
         let with = Invocation {
             keys: &all[keys.clone()],
@@ -362,7 +362,7 @@ struct Commands<'a> {
     script: &'a mut ScriptRun,
     /// Where it is noted what is published, and everything else if somebody wants to know.
     called: &'a mut ScriptCalls,
-    tells_calls: bool,
+    reports_calls: bool,
 }
 
 impl Calls for Commands<'_> {
@@ -407,7 +407,7 @@ impl Commands<'_> {
             }
             self.script.has_written |= spec.is_write();
         }
-        if self.tells_calls && !is_published(args) {
+        if self.reports_calls && !is_published(args) {
             self.called.note(args);
         }
         Ok(match spec.route {
@@ -463,8 +463,8 @@ impl Commands<'_> {
             return refused("it stays within its keyspace, and has selected another one");
         }
         match spec.route {
-            Route::Everywhere if spec.is_write() => return refused("it is about every partition"),
-            Route::Everywhere if partitions > 1 => {
+            Route::AllPartitions if spec.is_write() => return refused("it is about every partition"),
+            Route::AllPartitions if partitions > 1 => {
                 return refused("it is about every partition, and a script sees one");
             }
             Route::Owner | Route::Script => return refused("it is a step of its own"),
@@ -507,7 +507,7 @@ impl Commands<'_> {
             Err(error) => return (error.reply(), 0),
         };
         let written = self.writer.changes.effects.len();
-        let walked = if spec.route == Route::Everywhere { self.rows.rows_count() } else { 0 };
+        let walked = if spec.route == Route::AllPartitions { self.rows.rows_count() } else { 0 };
         let view = view_of(self.shown, View::Newest);
         let mut evaluation = Evaluation::writing(self.rows, self.writer, view);
         // Several commands of a script have the same time.

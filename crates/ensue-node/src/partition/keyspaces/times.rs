@@ -71,7 +71,7 @@ impl Keyspaces {
         // A row that is written again and again would be made whole and compact in turn.
         let age_ms = CARRIED_FOR_INTERVALS * cx.config.tuning.collect_interval_ms;
         let aged_ms = cx.now.wall_ms.saturating_sub(age_ms);
-        let shown = others.shown_everywhere().min(LogicalTime::from_ms(aged_ms));
+        let shown = others.shown_by_all().min(LogicalTime::from_ms(aged_ms));
         for number in 0..self.keyspaces.len() {
             let protocol = cx.protocols[number].as_ref();
             let Some(round_ms) =
@@ -84,7 +84,7 @@ impl Keyspaces {
                 continue;
             }
             if !pass.is_under_way {
-                *pass = ForgettingPass { shown, is_under_way: true };
+                *pass = TrimPass { shown, is_under_way: true };
             }
             let budget = CLEANED_A_MILLISECOND * round_ms as usize;
             let goes_by_times = protocol.family().goes_by_times();
@@ -139,7 +139,7 @@ const CLEANED_A_MILLISECOND: usize = 50;
 
 /// How far the rows of a keyspace have been looked through for what nobody need know any more.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ForgettingPass {
+pub(super) struct TrimPass {
     /// Up to which stamp every datacenter showed everything when the last pass began.
     shown: LogicalTime,
     is_under_way: bool,

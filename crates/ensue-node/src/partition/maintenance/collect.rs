@@ -253,14 +253,14 @@ impl Maintenance {
         if Rule::KeepTombstones.holds() {
             // What a datacenter reported before it lost its tail is said anew: parts that it had executed then, and
             // lost, come again. So is an end that it lost before anybody had received it: it may not come there again.
-            let of_this_life = |datacenter: &DatacenterId, end: &mut Position| {
+            let of_this_incarnation = |datacenter: &DatacenterId, end: &mut Position| {
                 let sender = others.replication.sender(*datacenter);
                 sender.is_some_and(|sender| {
                     sender.end().incarnation() == end.incarnation() && *end <= sender.end()
                 })
             };
             if Rule::ReportsAreOfThisLife.holds() {
-                round.reported.retain(of_this_life);
+                round.reported.retain(of_this_incarnation);
             }
             let hides =
                 others.stable_time.times.has_snapshot_vectors() && Rule::ForgetWhatEveryViewShows.holds();

@@ -135,7 +135,7 @@ impl Others {
         let (number, filled) = (cx.number(), self.is_filled);
         let catch_up = CatchUp { records, unheard, silent, number, filled, prepared, ..CatchUp::default() };
         self.catch_up = Some(catch_up);
-        self.note_told_by_all(cx);
+        self.note_reported_by_all(cx);
         self.request_repeats_again(cx, &|_| true);
     }
 
@@ -158,10 +158,10 @@ impl Others {
         if let Some(catch_up) = self.catch_up.as_mut().filter(|catch_up| catch_up.number == number) {
             catch_up.silent.remove(&partition);
         }
-        self.note_told_by_all(cx);
+        self.note_reported_by_all(cx);
     }
 
-    fn note_told_by_all(&mut self, cx: &Cx) {
+    fn note_reported_by_all(&mut self, cx: &Cx) {
         if let Some(catch_up) = self.catch_up.as_mut().filter(|catch_up| catch_up.silent.is_empty()) {
             catch_up.since.get_or_insert(cx.clock.latest());
         }
@@ -177,7 +177,7 @@ impl Others {
         end: Position,
         time: LogicalTime,
     ) {
-        if time == LogicalTime::ZERO && self.will_promise_later(cx, datacenter) {
+        if time == LogicalTime::ZERO && self.will_close_later(cx, datacenter) {
             return;
         }
         let Some(catch_up) = &mut self.catch_up else { return };
@@ -209,7 +209,7 @@ impl Others {
     /// Whether a datacenter that promises no time will soon: it has just been started, and its directory may be an old
     /// copy. Times that are refused are another matter, and where lost parts are given back two may wait for each
     /// other.
-    fn will_promise_later(&self, cx: &Cx, datacenter: DatacenterId) -> bool {
+    fn will_close_later(&self, cx: &Cx, datacenter: DatacenterId) -> bool {
         let is_refused = self.ahead.refuses().any(|refused| refused == datacenter);
         self.stable_time.times.has_heartbeats() && !is_refused && !self.awaits_lost_parts(cx)
     }

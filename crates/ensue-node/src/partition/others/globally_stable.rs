@@ -14,12 +14,12 @@ impl Others {
         if !Rule::ForgetAfterTheReads.holds() {
             age_us = 0;
         }
-        let positions = self.applied_everywhere();
+        let positions = self.applied_by_all();
         self.stable_time.globally_stable.note(cx.id, positions, now_us, age_us);
     }
 
     /// Up to which stamp every datacenter, this one too, shows everything to every reader, also after a restart.
-    pub(in crate::partition) fn shown_everywhere(&self) -> LogicalTime {
+    pub(in crate::partition) fn shown_by_all(&self) -> LogicalTime {
         let here = self.replication.acknowledgements.shown_durably();
         self.living_senders().map(|sender| sender.shown()).fold(here, LogicalTime::min)
     }
@@ -51,7 +51,7 @@ impl Others {
     }
 
     /// Up to where every datacenter, this one too, has durably applied each datacenter's stream of this partition.
-    pub(in crate::partition) fn applied_everywhere(&self) -> Vec<(DatacenterId, Position)> {
+    pub(in crate::partition) fn applied_by_all(&self) -> Vec<(DatacenterId, Position)> {
         let here = self.replication.acknowledgements.applied_durably();
         let least = |(datacenter, _, here): (DatacenterId, _, Position)| {
             let elsewhere = self.living_senders().map(|sender| sender.applied(datacenter).1);

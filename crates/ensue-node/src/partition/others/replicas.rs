@@ -19,7 +19,7 @@ impl Others {
             };
             let received = self.replication.received(origin);
             // Alone, nobody else will want it.
-            cx.journal.durable_everywhere(origin, durable.unwrap_or(received), received);
+            cx.journal.durable_at_all(origin, durable.unwrap_or(received), received);
         }
     }
 
@@ -40,7 +40,7 @@ impl Others {
 
     /// The position that every other datacenter has synced and applied: below it, the log need not be kept for the
     /// streams. What one has not applied is not in the copy that it gives to an empty directory.
-    pub(in crate::partition) fn synced_everywhere(&self, cx: &Cx) -> Position {
+    pub(in crate::partition) fn synced_by_all(&self, cx: &Cx) -> Position {
         if !Rule::KeepUntilSynced.holds() {
             return cx.position;
         }
@@ -143,7 +143,7 @@ impl Others {
 
     /// Where the first own entry stands that some datacenter has not synced.
     pub(in crate::partition) fn move_stream_floor(&self, cx: &mut Cx) {
-        let synced = self.synced_everywhere(cx);
+        let synced = self.synced_by_all(cx);
         cx.journal.move_stream_floor(synced, cx.position);
     }
 

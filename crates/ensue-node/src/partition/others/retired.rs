@@ -87,7 +87,7 @@ impl Others {
     }
 
     /// Another partition says that this datacenter has ended. With `serves`, this partition can tell the others itself.
-    pub(in crate::partition) fn told_of_its_end(
+    pub(in crate::partition) fn notified_of_end(
         &mut self,
         by: DatacenterId,
         message: &Message,
@@ -98,7 +98,7 @@ impl Others {
         }
         self.failover.retirement.note_heard_by(by);
         let mut living = self.living();
-        match serves && !living.all(|datacenter| self.failover.retirement.is_heard_by(datacenter)) {
+        match serves && !living.all(|datacenter| self.failover.retirement.is_acknowledged_by(datacenter)) {
             true => Told::RetiredBySome,
             false => Told::Retired,
         }

@@ -48,7 +48,7 @@ impl Others {
 
     /// A promise: the clock has passed whatever is logged, and what is stamped later lies above.
     pub(in crate::partition) fn send_heartbeat(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
-        if self.replication.knows(datacenter) && self.replication.may_promise(datacenter) {
+        if self.replication.knows(datacenter) && self.replication.may_close_time(datacenter) {
             cx.promise();
             self.stable_time.times.count_heartbeat();
             let message = Message::Heartbeat { end: cx.position };
@@ -70,7 +70,7 @@ impl Others {
             sender.on_link_down();
         }
         if is_serving {
-            self.stable_time.times.promise_times(cx);
+            self.stable_time.times.close_times(cx);
         }
     }
 

@@ -101,22 +101,22 @@ impl Peering<'_> {
         if wait_us == 0 || !Rule::HearAllBeforePromising.holds() {
             return;
         }
-        let has_told = |datacenter: &DatacenterId| self.peers.identity.has_told(*datacenter);
-        let untold = self.others.living().filter(|datacenter| !has_told(datacenter)).collect();
+        let has_reported = |datacenter: &DatacenterId| self.peers.identity.has_reported(*datacenter);
+        let unreported = self.others.living().filter(|datacenter| !has_reported(datacenter)).collect();
         let until_us = self.cx.now.monotonic_us.saturating_add(wait_us);
-        self.others.replication.hold_back(self.cx.position, untold, until_us);
+        self.others.replication.hold_back(self.cx.position, unreported, until_us);
     }
 
     /// Those that were declared dead, or said nothing for too long, are not waited for.
     pub(in crate::partition) fn hold_back_no_longer(&mut self) {
-        let late = self.others.replication.untold_for_too_long(self.cx.now.monotonic_us);
+        let late = self.others.replication.overdue_reports(self.cx.now.monotonic_us);
         if !late.is_empty() {
             self.cx.trace(Trace::GoesOnUnproved { partition: self.cx.id, without: late.clone() });
         }
         let is_dead = |datacenter: &DatacenterId| self.others.failover.failed.contains(*datacenter);
-        let dead: Vec<DatacenterId> = self.others.replication.untold().filter(is_dead).collect();
+        let dead: Vec<DatacenterId> = self.others.replication.unreported().filter(is_dead).collect();
         for datacenter in late.into_iter().chain(dead) {
-            self.others.replication.note_told(datacenter);
+            self.others.replication.note_reported(datacenter);
         }
     }
 
@@ -144,7 +144,7 @@ impl Peering<'_> {
             sender.on_introduced(theirs.received);
         }
         let was_refused = self.peers.identity.accept(datacenter);
-        self.others.replication.note_told(datacenter);
+        self.others.replication.note_reported(datacenter);
         if was_refused {
             self.cx.trace(Trace::PeerReadmitted { partition: self.cx.id, datacenter });
         }

@@ -8,7 +8,7 @@ impl Peering<'_> {
     /// A participant lost its tail: it is told again of all that it takes part in.
     pub(crate) fn on_repeat(&mut self, from: Address, number: u64) {
         let Address::Partition { partition, .. } = from else { return };
-        if self.may_lose_with_a_sibling() && !self.all_have_told() {
+        if self.may_lose_with_a_sibling() && !self.all_have_reported() {
             self.peers.identity.keep_repeat(partition, number);
             return;
         }
@@ -18,7 +18,7 @@ impl Peering<'_> {
 
     /// What was asked while somebody had not said how much it has, is answered when all have.
     pub(in crate::partition) fn answer_repeats(&mut self) {
-        if self.peers.identity.has_repeats() && self.all_have_told() {
+        if self.peers.identity.has_repeats() && self.all_have_reported() {
             let repeats = self.peers.identity.take_repeats();
             let datacenter = self.cx.datacenter;
             for (partition, number) in repeats {
@@ -29,9 +29,9 @@ impl Peering<'_> {
 
     /// Whether every other datacenter has said to this process how much it has of the own stream, and has no more than
     /// there is here. What one of them has must not be declared lost: it is taken back after another start.
-    fn all_have_told(&self) -> bool {
-        let has_told = |datacenter| self.peers.identity.has_told(datacenter);
-        !Rule::HearAllBeforeLosing.holds() || self.others.living().all(has_told)
+    fn all_have_reported(&self) -> bool {
+        let has_reported = |datacenter| self.peers.identity.has_reported(datacenter);
+        !Rule::HearAllBeforeLosing.holds() || self.others.living().all(has_reported)
     }
 
     fn repeat(&mut self, partition: PartitionId, number: u64) {

@@ -99,7 +99,7 @@ impl Peering<'_> {
         self.cx.journal.log_received(origin, incarnation, position, &bytes);
         let receiver = self.others.replication.receiver_mut(origin).expect("looked up by the caller");
         receiver.received_at(position);
-        self.others.replication.note_heard(self.cx.now, origin);
+        self.others.replication.note_arrival(self.cx.now, origin);
         let stamp = entry.stamp;
         self.peers.identity.note_received(origin, stamp.time);
         self.visibility().arrive(origin, incarnation, entry);
@@ -113,9 +113,9 @@ impl Peering<'_> {
 fn after_a_loss(origin: DatacenterId, position: Position, bytes: &Bytes) -> Option<Position> {
     let entry = layout::decode_entry(bytes).ok()?;
     let life = position.incarnation();
-    let begins_life = position == Position::before(life).next();
+    let begins_incarnation = position == Position::before(life).next();
     match entry.change {
-        Change::Lost { after } if begins_life && after.incarnation() < life => {
+        Change::Lost { after } if begins_incarnation && after.incarnation() < life => {
             (entry.position == position && entry.stamp.datacenter == origin).then_some(after)
         }
         _ => None,
@@ -227,7 +227,7 @@ impl Peering<'_> {
             return self.refuse_claim(datacenter, acknowledge.received);
         }
         sender.on_acknowledge(acknowledge, clock);
-        self.others.replication.note_heard(self.cx.now, datacenter);
+        self.others.replication.note_arrival(self.cx.now, datacenter);
         self.others.release_received(self.cx);
         self.others.note_end(self.cx, datacenter, acknowledge.end, clock);
         self.others.answer_replica_waits(self.cx);

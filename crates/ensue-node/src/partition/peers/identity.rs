@@ -294,7 +294,7 @@ impl Identity {
 
     /// Whether a datacenter has said to this process how much it has of the own stream, or need not, for the operator
     /// gave it up.
-    pub(in crate::partition) fn has_told(&self, datacenter: DatacenterId) -> bool {
+    pub(in crate::partition) fn has_reported(&self, datacenter: DatacenterId) -> bool {
         self.told.contains(&datacenter) || is_given_up(self.without, datacenter)
     }
 
@@ -436,7 +436,7 @@ impl Peers {
             ));
         }
         match self.check_received(cx, others, datacenter, is_about_us, theirs) {
-            Finding::Valid => self.check_hearsay(cx, others, datacenter, theirs),
+            Finding::Valid => self.check_report(cx, others, datacenter, theirs),
             finding => finding,
         }
     }
@@ -444,7 +444,7 @@ impl Peers {
     /// The sender has heard that a third datacenter has more of this stream than there is here. That proves nothing: a
     /// peer's mistake must not stop a partition. But if it is so, what is written here must not reach the sender: it
     /// would take the places of what the sender has yet to receive. The third one will say.
-    fn check_hearsay(
+    fn check_report(
         &mut self,
         cx: &Cx,
         others: &Others,

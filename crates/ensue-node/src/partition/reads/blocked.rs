@@ -67,7 +67,7 @@ impl AwaitedTimes {
         };
         if is_shown {
             // Readers rely on it after a restart, too, and have no past that says so.
-            times.promise_times(cx);
+            times.close_times(cx);
         }
         is_shown
     }

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 /// A session, as it asks a partition.
-type Asker = (Address, u32, SessionId);
+type Requester = (Address, u32, SessionId);
 
 /// So many pops are known as withdrawn that have not come to wait; each has been answered, or is about to come.
 const WITHDRAWN_MAX: usize = 4_096;
@@ -39,7 +39,7 @@ pub(crate) struct WaitingPops {
     /// Rows at which there is something that was not visible to whom it was offered.
     unseen: BTreeSet<RowName>,
     /// Sessions that have withdrawn a pop that did not wait here, and with which request.
-    withdrawn: BTreeMap<Asker, u64>,
+    withdrawn: BTreeMap<Requester, u64>,
     /// What was stable then.
     stable: TimeVector,
     /// Who is being offered something.
@@ -260,6 +260,6 @@ impl WaitingPops {
     }
 }
 
-fn asker(from: Address, request: RequestId) -> Asker {
+fn asker(from: Address, request: RequestId) -> Requester {
     (from, request.boot, request.session)
 }

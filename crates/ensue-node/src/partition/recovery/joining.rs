@@ -35,14 +35,14 @@ pub struct Joining {
     open: Open,
     answers: BTreeMap<DatacenterId, Introduction>,
     /// Datacenters that have said that their logs lack something, and were asked whether that is so.
-    asked_again: BTreeSet<DatacenterId>,
+    requested_again: BTreeSet<DatacenterId>,
     /// Datacenters that were declared dead meanwhile, one bit each.
     pub(in crate::partition::recovery) without: u16,
     /// What another datacenter holds is being copied.
     pub(in crate::partition::recovery) copying: Option<Copying>,
     /// Whether the other partitions of this datacenter are being filled, too, as they say, once that matters.
     siblings: BTreeMap<PartitionId, bool>,
-    asks_siblings: bool,
+    queries_siblings: bool,
     /// How many copies of each datacenter broke off.
     pub(in crate::partition::recovery) failed_copies: BTreeMap<DatacenterId, u32>,
     /// Why it cannot be served though all have answered.
@@ -135,9 +135,9 @@ impl Joining {
     fn confirms(&mut self, from: DatacenterId, introduction: &Introduction) -> bool {
         let holds = introduction.known != DirectoryId::UNKNOWN || introduction.end > Position(0);
         let lacks = holds && !introduction.is_whole;
-        let is_first = lacks && self.asked_again.insert(from);
+        let is_first = lacks && self.requested_again.insert(from);
         if !is_first {
-            self.asked_again.remove(&from);
+            self.requested_again.remove(&from);
         }
         !is_first
     }
@@ -305,7 +305,7 @@ impl Joining {
         if !p.cx.protocols.iter().any(|protocol| spans(protocol.as_ref())) || !Rule::FillAllTogether.holds() {
             return true;
         }
-        if !std::mem::replace(&mut self.asks_siblings, true) {
+        if !std::mem::replace(&mut self.queries_siblings, true) {
             self.ask_siblings(p);
         }
         let open = self.open_siblings(p);
@@ -331,7 +331,7 @@ impl Joining {
     /// The other partitions of this datacenter that have not said that they are being filled, if that matters.
     fn open_siblings(&self, p: &Peering<'_>) -> Vec<PartitionId> {
         let others = (0..p.cx.partitions()).map(PartitionId).filter(|partition| *partition != p.cx.id);
-        others.filter(|other| self.asks_siblings && self.siblings.get(other) != Some(&true)).collect()
+        others.filter(|other| self.queries_siblings && self.siblings.get(other) != Some(&true)).collect()
     }
 
     /// Goes on under the identity that was lost, and takes everything back.

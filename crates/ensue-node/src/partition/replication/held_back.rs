@@ -15,13 +15,13 @@ pub(in crate::partition) struct HeldBack {
     /// The end of the own stream at the start.
     after: Position,
     /// Datacenters that have not said how much of the own stream they have.
-    untold: BTreeSet<DatacenterId>,
+    unreported: BTreeSet<DatacenterId>,
     until_us: u64,
 }
 
 impl HeldBack {
     fn concerns(&self, datacenter: DatacenterId) -> bool {
-        self.untold.iter().any(|untold| *untold != datacenter)
+        self.unreported.iter().any(|unreported| *unreported != datacenter)
     }
 }
 
@@ -30,14 +30,14 @@ impl Replication {
     pub(in crate::partition) fn hold_back(
         &mut self,
         after: Position,
-        untold: BTreeSet<DatacenterId>,
+        unreported: BTreeSet<DatacenterId>,
         until_us: u64,
     ) {
-        self.held_back = (!untold.is_empty()).then_some(HeldBack { after, untold, until_us });
+        self.held_back = (!unreported.is_empty()).then_some(HeldBack { after, unreported, until_us });
     }
 
     /// Whether a datacenter may be told up to when everything was sent to it.
-    pub(in crate::partition) fn may_promise(&self, datacenter: DatacenterId) -> bool {
+    pub(in crate::partition) fn may_close_time(&self, datacenter: DatacenterId) -> bool {
         self.held_back.as_ref().is_none_or(|held| !held.concerns(datacenter))
     }
 
@@ -51,10 +51,10 @@ impl Replication {
 
     /// A datacenter has said how much it has, or is not waited for any more. What may be sent from now on leaves at the
     /// end of the turn.
-    pub(in crate::partition) fn note_told(&mut self, datacenter: DatacenterId) {
+    pub(in crate::partition) fn note_reported(&mut self, datacenter: DatacenterId) {
         let Some(held) = &mut self.held_back else { return };
-        let was_awaited = held.untold.remove(&datacenter);
-        if held.untold.is_empty() {
+        let was_awaited = held.unreported.remove(&datacenter);
+        if held.unreported.is_empty() {
             self.held_back = None;
         }
         if was_awaited {
@@ -64,13 +64,13 @@ impl Replication {
     }
 
     /// Who has not said how much it has, of those that are living, if nobody is waited for any longer.
-    pub(in crate::partition) fn untold_for_too_long(&self, now_us: u64) -> Vec<DatacenterId> {
+    pub(in crate::partition) fn overdue_reports(&self, now_us: u64) -> Vec<DatacenterId> {
         let late = self.held_back.as_ref().filter(|held| now_us >= held.until_us);
-        late.into_iter().flat_map(|held| &held.untold).copied().collect()
+        late.into_iter().flat_map(|held| &held.unreported).copied().collect()
     }
 
     /// Who is waited for.
-    pub(in crate::partition) fn untold(&self) -> impl Iterator<Item = DatacenterId> {
-        self.held_back.iter().flat_map(|held| &held.untold).copied()
+    pub(in crate::partition) fn unreported(&self) -> impl Iterator<Item = DatacenterId> {
+        self.held_back.iter().flat_map(|held| &held.unreported).copied()
     }
 }

@@ -56,7 +56,7 @@ impl Replication {
     }
 
     /// Another datacenter's stream may have come further, or is known to have.
-    pub(in crate::partition) fn note_heard(&mut self, now: Now, origin: DatacenterId) {
+    pub(in crate::partition) fn note_arrival(&mut self, now: Now, origin: DatacenterId) {
         let (known, applied) = (self.known_end(origin), self.applied_through(origin));
         let Lateness { heard, visible, .. } = &mut self.lateness;
         let ages = heard.entry(origin).or_default();

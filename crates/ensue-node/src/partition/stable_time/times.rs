@@ -227,12 +227,12 @@ impl Times {
         let latest = self.latest_logged.1;
         let has_grown = self.logged.as_ref().is_none_or(|(_, _, logged_end)| *logged_end != end);
         if has_grown || (self.logged_shown(cx) < latest && least(cx, &self.stable) >= latest) {
-            self.promise_times(cx);
+            self.close_times(cx);
         }
     }
 
     /// The same at once: somebody is told that this is shown.
-    pub(in crate::partition) fn promise_times(&mut self, cx: &mut Cx) {
+    pub(in crate::partition) fn close_times(&mut self, cx: &mut Cx) {
         if !self.has_snapshot_vectors {
             return;
         }

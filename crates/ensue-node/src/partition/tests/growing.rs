@@ -274,6 +274,6 @@ fn the_log_keeps_what_another_has_received_and_not_applied() {
         };
         world.message(ELSEWHERE, Message::StreamAcknowledge(said));
         let Partition { others, cx, .. } = &world.partition;
-        assert_eq!(others.synced_everywhere(cx), end, "{broken:?}");
+        assert_eq!(others.synced_by_all(cx), end, "{broken:?}");
     }
 }

@@ -82,7 +82,7 @@ impl Visibility<'_> {
             return;
         }
         if failed.is_settled(datacenter) {
-            return self.note_end_everywhere(datacenter);
+            return self.note_end_at_all(datacenter);
         }
         let said = |other| failed.heard(datacenter, other).map(|have| (other, have));
         let heard: Option<Vec<(DatacenterId, Have)>> = self.others.living().map(said).collect();
@@ -108,13 +108,13 @@ impl Visibility<'_> {
                 for survivor in self.others.living().collect::<Vec<_>>() {
                     self.others.report_failed_to(self.cx, survivor, datacenter);
                 }
-                self.note_end_everywhere(datacenter);
+                self.note_end_at_all(datacenter);
             }
         }
     }
 
     /// When every survivor has settled a stream, what was lost with it can be decided.
-    fn note_end_everywhere(&mut self, datacenter: DatacenterId) {
+    fn note_end_at_all(&mut self, datacenter: DatacenterId) {
         let failed = &self.others.failover.failed;
         let Some(end) = failed.end(datacenter).filter(|end| !end.everywhere) else { return };
         let has_ended = |other| failed.heard(datacenter, other).is_some_and(|have| have.ended.is_some());

@@ -239,8 +239,8 @@ impl Visibility<'_> {
     fn tell_homes(&mut self) {
         let moves = self.cx.homes.told();
         for datacenter in self.others.living().collect::<Vec<_>>() {
-            let has_told = self.cx.homes.has_told(datacenter);
-            let asks = !has_told || self.cx.homes.unheard().contains(&datacenter);
+            let has_reported = self.cx.homes.has_reported(datacenter);
+            let asks = !has_reported || self.cx.homes.unheard().contains(&datacenter);
             let is_linked = self.others.failover.failed.is_linked(datacenter);
             if is_linked && (self.cx.homes.take_asked(datacenter) || asks) {
                 let to = Address::Partition { datacenter, partition: self.cx.id };

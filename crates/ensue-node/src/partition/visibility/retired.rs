@@ -50,8 +50,8 @@ impl Visibility<'_> {
         for datacenter in self.others.living().collect::<Vec<_>>() {
             let to = Address::Partition { datacenter, partition: self.cx.id };
             self.cx.send(to, Message::Retiring { step });
-            let is_due = is_over && !self.others.failover.retirement.is_heard_by(datacenter);
-            if is_due && self.others.replication.may_promise(datacenter) {
+            let is_due = is_over && !self.others.failover.retirement.is_acknowledged_by(datacenter);
+            if is_due && self.others.replication.may_close_time(datacenter) {
                 self.cx.promise();
                 let (own, received) = (self.cx.datacenter, self.cx.position);
                 let time = EVERYTHING;

@@ -197,7 +197,7 @@ impl Multi {
 
 /// Whether a command that can be queued is a step of its own.
 fn is_alone(spec: &CommandSpec) -> bool {
-    matches!(spec.route, Route::Everywhere | Route::Rename)
+    matches!(spec.route, Route::AllPartitions | Route::Rename)
         || ABOUT_THE_SERVER.contains(&spec.name)
         || is_publishing(spec)
 }

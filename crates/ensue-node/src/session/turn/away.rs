@@ -4,7 +4,7 @@
 use super::{Interruption, Turn, users};
 use crate::homes::{MOVING, is_check};
 use crate::session::commands::blocked::UNBLOCKED;
-use crate::session::connection::Life;
+use crate::session::connection::Lifecycle;
 use crate::session::exchange::{Exchange, Then};
 use crate::session::failure::UNANSWERED;
 use crate::session::homes::{self, Place};
@@ -32,7 +32,7 @@ pub(super) fn send(turn: &mut Turn<'_>, home: DatacenterId, commands: Vec<Args>,
     if turn.session.shared.is_used(&turn.cx) {
         return turn.reply(&homes::SHARED);
     }
-    if turn.session.life == Life::Elsewhere {
+    if turn.session.lifecycle == Lifecycle::Elsewhere {
         // It has moved since the request was taken: its origin asks there.
         return turn.reply(&MOVING);
     }
@@ -66,8 +66,8 @@ pub(super) fn watch(turn: &mut Turn<'_>, args: &Args) {
 
 /// The answer to a `WATCH` whose keys are watched under these numbers. A session elsewhere keeps them.
 pub(super) fn watched(turn: &mut Turn<'_>, args: Args, numbers: Reply) -> Reply {
-    match turn.session.life {
-        Life::Elsewhere => numbers,
+    match turn.session.lifecycle {
+        Lifecycle::Elsewhere => numbers,
         _ => turn.session.watched.on_numbers(turn.cx.keyspace(), args, numbers),
     }
 }
@@ -104,10 +104,10 @@ pub(in crate::session) fn on_answer(turn: &mut Turn<'_>, number: u64, outcome: H
 }
 
 /// What waits there has done so for long, and is asked again under another number.
-pub(in crate::session) fn ask_anew(turn: &mut Turn<'_>, number: u64) {
+pub(in crate::session) fn request_anew(turn: &mut Turn<'_>, number: u64) {
     match std::mem::take(&mut turn.session.exchange) {
         Exchange::AtHome(waiting) if waiting.waits_for(number) => {
-            let step = waiting.ask_anew(&mut turn.cx, "has had too many requests since this one");
+            let step = waiting.request_anew(&mut turn.cx, "has had too many requests since this one");
             turn.follow(step);
             turn.advance();
         }
@@ -170,7 +170,7 @@ pub(in crate::session) fn on_request(turn: &mut Turn<'_>, transaction: bool, mut
 
 /// Who asked for a command that may wait hears no answer: it stops waiting, before it has begun if it has not. What it
 /// pops all the same is put back, or is its answer.
-pub(in crate::session) fn on_unheard(turn: &mut Turn<'_>, puts_back: bool) {
+pub(in crate::session) fn on_undelivered(turn: &mut Turn<'_>, puts_back: bool) {
     match &mut turn.session.exchange {
         Exchange::Commands(exchange) if puts_back => exchange.on_gone(&mut turn.cx),
         Exchange::Commands(exchange) => {

@@ -3,7 +3,7 @@
 use super::Turn;
 use crate::audit::Audit;
 use crate::session::audited::{Audited, Sender};
-use crate::session::connection::{Counted, Life};
+use crate::session::connection::{Counted, Lifecycle};
 use crate::session::exchange::Exchange;
 use crate::session::output::SessionOutput;
 use crate::session::transactions::multi::Multi;
@@ -18,14 +18,14 @@ pub(super) fn entry(
     subcommand: Option<&str>,
     args: &Args,
 ) -> Vec<Audited> {
-    let is_own = turn.session.life == Life::Open && turn.session.exec.is_none();
+    let is_own = turn.session.lifecycle == Lifecycle::Open && turn.session.exec.is_none();
     let entry = (is_own && turn.cx.core.config.audits).then(|| Audited::of(spec, subcommand, args, None));
     entry.flatten().into_iter().collect()
 }
 
 /// A transaction that begins, with what is to be recorded of its commands.
 pub(super) fn exec(turn: &Turn<'_>, spec: &'static CommandSpec, multi: &Multi) -> Counted {
-    let is_recorded = turn.session.life == Life::Open && turn.cx.core.config.audits;
+    let is_recorded = turn.session.lifecycle == Lifecycle::Open && turn.cx.core.config.audits;
     let commands = multi.commands().enumerate().filter(|_| is_recorded);
     let entries = commands
         .filter_map(|(place, (spec, args))| Audited::of(spec, spec.subcommand(args), args, Some(place)));

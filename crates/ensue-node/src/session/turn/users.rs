@@ -7,7 +7,7 @@ use crate::session::access::scripts::{self, mark};
 use crate::session::admin::handshake::{self, Wish};
 use crate::session::admin::login::{Login, Verdict, WRONG_PASSWORD};
 use crate::session::admin::{acl, errand};
-use crate::session::connection::Life;
+use crate::session::connection::Lifecycle;
 use crate::session::exchange::Exchange;
 use crate::session::transactions::multi::Multi;
 use ensue_acl::Context;
@@ -132,7 +132,7 @@ pub(in crate::session) fn note_denied_to_script(turn: &mut Turn<'_>, keyspace: K
 /// The same of a command that waits for somebody else, after users have changed: Redis checks one again when it would
 /// be served.
 pub(super) fn refusal_of_waiting(turn: &mut Turn<'_>, args: &Args) -> Option<Reply> {
-    if turn.session.life != Life::Open || !turn.session.client.look_up_user(&turn.cx.core.access) {
+    if turn.session.lifecycle != Lifecycle::Open || !turn.session.client.look_up_user(&turn.cx.core.access) {
         return None;
     }
     let spec = args.first().and_then(|name| ensue_resp::lookup(name))?;
