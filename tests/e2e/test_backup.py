@@ -157,6 +157,24 @@ def test_every_type_comes_back_in_another_shape(source, target, tmp_path):
         refused("CAUSAL", "MERGE", client.execute_command("CAUSAL", "TOKEN"))
 
 
+def test_what_rotted_in_a_copy_is_read_anew(source, target, tmp_path):
+    client = source.client(1)
+    for number in range(200):
+        client.set(f"rots{number}", "y" * 20_000)
+    copies = tmp_path / "copies"
+    first, _ = backup(source, copies)
+    log = max((copies / first).rglob("log-*"), key=lambda file: file.stat().st_size)
+    bytes_ = bytearray(log.read_bytes())
+    bytes_[len(bytes_) // 2] ^= 1
+    log.write_bytes(bytes_)
+    assert ensue("fsck", first).returncode == 1
+    second, summary = backup_later(source, copies, first)
+    assert "sound" in summary and ensue("fsck", second).returncode == 0
+    (copies / second / "dc1" / "configuration").write_text("changed")
+    refused = restore(second, target)
+    assert refused.returncode == 1 and "configuration" in refused.stderr, refused.stdout + refused.stderr
+
+
 def test_the_next_backup_reads_what_is_new_and_each_is_whole(source, target, tmp_path):
     client = source.client(1)
     for number in range(200):

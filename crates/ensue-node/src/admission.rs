@@ -23,7 +23,7 @@ use crate::homes::{is_check, is_on_keys, may_run_at_home};
 use crate::link_rule::{self, NotTheirs};
 use ensue_protocol::Protocol;
 use ensue_types::{
-    Args, Context, CoreId, DatacenterId, Dependency, HomeMove, Incarnation, KeyspaceId, LogicalTime,
+    Args, Causes, Context, CoreId, DatacenterId, Dependency, HomeMove, Incarnation, KeyspaceId, LogicalTime,
     OperationId, Part, PartitionId, Position, TimeVector, limits, partition_of,
 };
 use ensue_wire::{
@@ -116,7 +116,9 @@ impl Admission<'_> {
             }
             Message::HomeRequest(request) => self.of_an_origin(request),
             Message::HomeMoves { moves, .. } => self.moves(moves),
-            Message::HomeAnswer { outcome: HomeOutcome::Executed { context, .. }, .. } => past(context),
+            Message::HomeAnswer { outcome: HomeOutcome::Executed { context, .. }, .. } => {
+                self.context(context)
+            }
             Message::Introduce(introduction) => {
                 let Introduction { received, last, applied, end, elsewhere, .. } = introduction;
                 possible(*last)?;
@@ -143,7 +145,7 @@ impl Admission<'_> {
     fn of_a_session(&self, own: PartitionId, message: &Message) -> Verdict {
         match message {
             Message::Execute { keyspace, context, commands, .. } => {
-                past(context)?;
+                self.context(context)?;
                 self.commands(own, *keyspace, commands)
             }
             Message::ReadFirst { keyspace, commands, .. } => self.commands(own, *keyspace, commands),
@@ -152,13 +154,13 @@ impl Admission<'_> {
                 self.commands(own, *keyspace, commands)
             }
             Message::Transact { keyspace, context, parts, .. } => {
-                past(context)?;
+                self.context(context)?;
                 self.parts(*keyspace, parts)?;
                 let together = self.protocol(*keyspace)?.capabilities().write_transactions;
                 admit(together || parts.len() == 1, "a write transaction of a protocol that has none")
             }
             Message::ReadSnapshot { keyspace, context, parts, .. } => {
-                past(context)?;
+                self.context(context)?;
                 self.parts(*keyspace, parts)
             }
             Message::AwaitReplicas { dependencies, times, .. }
@@ -168,7 +170,7 @@ impl Admission<'_> {
             }
             Message::ContextFetch { context: name, .. } => self.protocol(name.keyspace).map(drop),
             Message::ContextMerge { name, context, .. } => {
-                past(context)?;
+                self.context(context)?;
                 self.protocol(name.keyspace).map(drop)
             }
             Message::MetricsQuery { .. } | Message::ReportChanges { .. } => Ok(()),
@@ -275,14 +277,14 @@ impl Admission<'_> {
             Message::Executed { context, .. }
             | Message::ExecutedInPart { context, .. }
             | Message::TimedOut { context, .. }
-            | Message::Transacted { context, .. } => past(context),
+            | Message::Transacted { context, .. } => self.context(context),
             Message::ContextFetched { since, context, .. } => {
                 possible(*since)?;
-                past(context)
+                self.context(context)
             }
             Message::SnapshotRead { outcome, .. } => match outcome {
                 SnapshotOutcome::Read { context, .. } | SnapshotOutcome::TimedOut { context, .. } => {
-                    past(context)
+                    self.context(context)
                 }
                 SnapshotOutcome::TooLate => Ok(()),
             },
@@ -324,7 +326,7 @@ impl Admission<'_> {
         admit(*kind != ChannelKind::Pattern, "a message that is published to a pattern")?;
         past.iter().try_for_each(|(keyspace, context)| {
             self.protocol(*keyspace)?;
-            self::past(context)
+            self.context(context)
         })
     }
 
@@ -334,7 +336,7 @@ impl Admission<'_> {
         let HomeRequest { keyspace, context, transaction, commands, .. } = request;
         let branches = self.protocol(*keyspace)?.needs().branches;
         admit(!branches, "a command at the home of keys that can have none")?;
-        past(context)?;
+        self.context(context)?;
         let check = commands.first().filter(|args| *transaction && is_check(args));
         if let Some(check) = check {
             let most = 1 + 2 * limits::WATCHED_KEYS_MAX;
@@ -421,7 +423,29 @@ impl Admission<'_> {
     /// node of this datacenter may know some more, which have written nothing as long as this one does not know them.
     fn times(&self, times: &TimeVector) -> Verdict {
         admit(times.len() <= limits::DATACENTERS_MAX, "times of more datacenters than there can be")?;
+        self.of_known(times)?;
         possible(times.at(self.topology.datacenter))
+    }
+
+    /// No time of a datacenter that is not known here: nobody would ever hear it, and who has it in its past would wait
+    /// for ever.
+    fn of_known(&self, times: &TimeVector) -> Verdict {
+        let unknown = self.topology.datacenters.len()..times.len();
+        let is_zero = |number| times.at(DatacenterId(number as u8)) == LogicalTime::ZERO;
+        admit(unknown.map(is_zero).all(|is_zero| is_zero), "a time of a datacenter that there is not")
+    }
+
+    /// What a session has seen.
+    fn context(&self, context: &Context) -> Verdict {
+        possible(context.time)?;
+        match &context.causes {
+            Causes::Times(vector) => {
+                let parts = [&vector.times, &vector.abandoned, &vector.doubted];
+                parts.into_iter().try_for_each(|times| self.of_known(times))
+            }
+            Causes::Operations(operations) => self.dependencies(operations),
+            _ => Ok(()),
+        }
     }
 
     /// Parts of one transaction or one cut, each of another partition.
@@ -456,10 +480,6 @@ fn command(own: PartitionId, spread: u16, args: &Args) -> Verdict {
     let Some(spec) = ensue_resp::lookup(name) else { return Ok(()) };
     let mut keys = ensue_resp::keys(spec, args);
     admit(keys.all(|key| partition_of(key, spread) == own), "a key of another partition")
-}
-
-fn past(context: &Context) -> Verdict {
-    possible(context.time)
 }
 
 fn possible(time: LogicalTime) -> Verdict {

@@ -438,7 +438,7 @@ impl Partition {
                 self.peering().on_old_entries(done);
                 return self.halt_if_found();
             }
-            DiskDone::Rewritten { .. } | DiskDone::Replaced { .. } if self.durability.is_opening() => {
+            DiskDone::Rewritten { .. } | DiskDone::Replaced { .. } if self.durability.awaits_opening() => {
                 self.durability.on_opened(&mut self.cx, &mut self.others);
             }
             _ => self.durability.on_checkpoint_disk(&mut self.cx, &mut self.keyspaces, &done),

@@ -379,7 +379,8 @@ impl Engine {
             Value::String(words) => words.as_bytes().to_vec(),
             _ => b"ERR unknown error".to_vec(),
         };
-        if words.ends_with(b"not enough memory") {
+        // These words alone, behind a place: a script may have said them within an error of its own.
+        if words == b"ERR not enough memory" || words.ends_with(b": not enough memory") {
             return Err(self.budget.stop(Stop::Memory));
         }
         let mut words = one_line(&words).into_owned();

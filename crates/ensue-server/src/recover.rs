@@ -55,6 +55,10 @@ pub enum RecoverError {
          its node"
     )]
     Replica { path: PathBuf },
+    #[error(
+        "{path} cannot be checked, which is no damage of it: {reason}; to set it aside all the same, give its number"
+    )]
+    Unreadable { path: PathBuf, reason: String },
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error("cannot use {path}: {error}")]

@@ -14,6 +14,8 @@ use bytes::{Bytes, BytesMut};
 use ensue_node::ScrubReport;
 use ensue_store::disk::{DiskOp, FileName};
 use ensue_store::layout::batch::Seal;
+use ensue_store::layout::checkpoint::{CHECKPOINT_HEADER_BYTES, CheckpointPlace};
+use ensue_store::log::Lsn;
 use ensue_store::scrub::{Scrub, Scrubbed};
 use ensue_store::superblock::Superblock;
 use ensue_types::PartitionId;
@@ -66,7 +68,6 @@ struct Reader {
 /// A file as it is looked at.
 struct Place<'a> {
     folder: &'a Path,
-    partition: PartitionId,
     file: FileName,
     length: u64,
     seal: Seal,
@@ -133,20 +134,41 @@ impl Reader {
         for (partition, path) in fsck::partitions(&self.folder).unwrap_or_default() {
             let Ok(files) = files_of(&path) else { continue };
             for (file, length, seal) in files {
-                let place = Place { folder: &path, partition, file, length, seal };
+                let place = Place { folder: &path, file, length, seal };
                 if let Some(words) = self.look(&place)? {
-                    if !self.damage.contains_key(&(partition, file)) {
-                        tell(&place, &words);
-                    }
-                    found.insert((partition, file), words.clone());
-                    self.damage.insert((partition, file), words);
-                    self.show(0);
+                    self.note(&mut found, &path, (partition, file), words);
                 }
+            }
+            for (file, words) in self.look_for_missing(&path)? {
+                self.note(&mut found, &path, (partition, file), words);
             }
         }
         self.damage = found;
         self.show(1);
         Some(())
+    }
+
+    fn note(&mut self, found: &mut Damage, folder: &Path, file: (PartitionId, FileName), words: String) {
+        if !self.damage.contains_key(&file) {
+            tell(folder, file, &words);
+        }
+        found.insert(file, words.clone());
+        self.damage.insert(file, words);
+        self.show(0);
+    }
+
+    /// What a start would miss, after a second look if need be; nothing if the thread is to end.
+    fn look_for_missing(&mut self, path: &Path) -> Option<Missing> {
+        // What cannot be read now is read in the next round.
+        let first = missing(path).unwrap_or_default();
+        if first.is_empty() {
+            return Some(first);
+        }
+        if !self.shared.rest(self.second_look) {
+            return None;
+        }
+        let again = missing(path).unwrap_or_default();
+        Some(again.into_iter().filter(|found| first.contains(found)).collect())
     }
 
     fn show(&self, rounds: u64) {
@@ -232,6 +254,9 @@ impl Place<'_> {
     }
 }
 
+/// Files and what is said of them.
+type Missing = Vec<(FileName, String)>;
+
 /// Whether nobody has written to a file, or deleted it, between two looks at when that was last done.
 fn is_left_alone(before: Option<SystemTime>, after: Option<SystemTime>) -> bool {
     before.is_some() && before == after
@@ -257,14 +282,44 @@ fn files_of(path: &Path) -> io::Result<Vec<(FileName, u64, Seal)>> {
     Ok(closed.chain(counted.map(|(file, length)| (*file, *length, seal))).collect())
 }
 
-fn tell(place: &Place<'_>, words: &str) {
-    let folder = place.folder.parent().and_then(Path::file_name).unwrap_or_default();
+/// Files that a start would miss: the checkpoint that counts, and the segment at which the log begins for it.
+fn missing(path: &Path) -> io::Result<Missing> {
+    let superblock = fs::read(path.join(FileName::Superblock.to_string()))?;
+    let superblock = Superblock::decode(&superblock).map_err(io::Error::other)?;
+    let files = fsck::list(path)?;
+    let mut log_start = Lsn(0);
+    if superblock.checkpoint != 0 {
+        let checkpoint = FileName::Checkpoint(superblock.checkpoint);
+        if !files.iter().any(|(file, _)| *file == checkpoint) {
+            return Ok(vec![(checkpoint, "is missing, and the superblock names it".to_owned())]);
+        }
+        let mut head = [0; CHECKPOINT_HEADER_BYTES];
+        File::open(path.join(checkpoint.to_string()))?.read_exact_at(&mut head, 0)?;
+        // One that is damaged is told as that.
+        let place = CheckpointPlace::decode(&head, superblock.seal()).map_err(io::Error::other)?;
+        log_start = place.log_start;
+    }
+    let begins = files.iter().filter_map(|(file, _)| match file {
+        FileName::Segment(first) => Some(*first),
+        _ => None,
+    });
+    Ok(match begins.min() {
+        Some(first) if first > log_start.0 => {
+            let words = format!("is the first one, and a start needs the log from place {} on", log_start.0);
+            vec![(FileName::Segment(first), words)]
+        }
+        _ => Vec::new(),
+    })
+}
+
+fn tell(folder: &Path, (partition, file): (PartitionId, FileName), words: &str) {
+    let folder = folder.parent().and_then(Path::file_name).unwrap_or_default();
     log::warning(format_args!(
         "DAMAGE on the disk: {}/{}/{} {words}. The partition goes on serving; its next start would refuse the file. See \
          'Damage that is found while a node serves' in docs/failures.md",
         folder.to_string_lossy(),
-        folder_name(place.partition),
-        place.file,
+        folder_name(partition),
+        file,
     ));
 }
 

@@ -148,8 +148,8 @@ pub fn path_of(folder: &Path, datacenter: &str) -> PathBuf {
     folder.join(format!("{datacenter}.{EXTENSION}"))
 }
 
-/// Bytes that nobody can foresee.
-pub(crate) fn random() -> io::Result<[u8; 32]> {
+/// Bytes that nobody can foresee, of the machine.
+pub fn random() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     let mut filled = 0;
     while filled < bytes.len() {

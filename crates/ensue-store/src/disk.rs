@@ -114,6 +114,11 @@ impl fmt::Display for FileName {
 impl FileName {
     /// The file of this name, if the store could have made it.
     pub fn parse(name: &str) -> Option<FileName> {
+        FileName::of(name).filter(|file| file.to_string() == name)
+    }
+
+    /// The file that a name might be a form of: `log-0` is none that the store made.
+    fn of(name: &str) -> Option<FileName> {
         match name {
             "superblock" => return Some(FileName::Superblock),
             "witness" => return Some(FileName::Witness),
@@ -133,6 +138,25 @@ impl FileName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_the_store_does_not_make_is_none_of_its_files() {
+        for name in [
+            "superblock",
+            "witness",
+            "reserve",
+            "log-00000000000000f0",
+            "checkpoint-00000003",
+            "replica-00000001",
+        ] {
+            assert_eq!(FileName::parse(name).map(|file| file.to_string()).as_deref(), Some(name));
+        }
+        for name in
+            ["checkpoint-3", "log-0", "log-+5", "log-00000000000000F0", "replica-1", "checkpoint-", "log"]
+        {
+            assert_eq!(FileName::parse(name), None, "{name}");
+        }
+    }
 
     #[test]
     fn a_file_is_known_by_the_name_that_it_was_given() {

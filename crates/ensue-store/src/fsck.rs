@@ -4,6 +4,7 @@
 //! Driven like recovery: carry out `next_op` (only `List` and `Read`), hand the answer to `on_done`, until `report`.
 
 use crate::disk::{DiskDone, DiskOp, FileName};
+use crate::image;
 use crate::layout::{decode_entry, entry_position};
 use crate::record::Record;
 use crate::recovery::{Recovered, RecoveredRecord, Recovery, RecoveryError, RecoveryOptions, RecoveryReport};
@@ -50,6 +51,9 @@ pub struct Fsck {
     finished: bool,
     /// Where the log's files begin.
     firsts: Vec<u64>,
+    /// The checkpoint that counts, and how many of its items were read.
+    checkpoint: u64,
+    items: u64,
     /// Entries of the own stream after this position are handed out.
     listed_after: Option<Position>,
     listed: Vec<Bytes>,
@@ -62,6 +66,8 @@ pub fn check(options: RecoveryOptions) -> Fsck {
         report: FsckReport::default(),
         finished: false,
         firsts: Vec::new(),
+        checkpoint: 0,
+        items: 0,
         listed_after: None,
         listed: Vec::new(),
     }
@@ -90,6 +96,8 @@ impl Fsck {
         while let Some(item) = self.recovery.next_item() {
             match item {
                 Recovered::Record(record) => self.check_record(&record),
+                Recovered::Checkpoint(place) => self.checkpoint = place.number,
+                Recovered::CheckpointItem { kind, bytes } => self.check_item(kind, &bytes),
                 Recovered::Finished(finish) => {
                     self.report.recovery = Some(finish.report);
                     self.finished = true;
@@ -117,6 +125,14 @@ impl Fsck {
             }
         }
         self.firsts.sort_unstable();
+    }
+
+    fn check_item(&mut self, kind: u8, bytes: &Bytes) {
+        self.items += 1;
+        if let Err(error) = image::check_item(kind, bytes) {
+            let (file, item) = (FileName::Checkpoint(self.checkpoint), self.items);
+            self.note_problem(|| format!("{file}, item {item}: {error}"));
+        }
     }
 
     fn check_record(&mut self, recovered: &RecoveredRecord) {
@@ -157,13 +173,17 @@ impl Fsck {
     }
 
     fn problem(&mut self, recovered: &RecoveredRecord, what: &str) {
+        let end = recovered.lsn_end.0;
+        // A record ends in the file that begins before it, at the latest with that file's last byte.
+        let first = self.firsts.iter().rfind(|first| **first < end).copied().unwrap_or_default();
+        let (file, offset) = (FileName::Segment(first), end - first);
+        self.note_problem(|| format!("{file}, the record that ends at byte {offset}: {what}"));
+    }
+
+    fn note_problem(&mut self, words: impl FnOnce() -> String) {
         self.report.problem_count += 1;
         if self.report.problems.len() < PROBLEMS_MAX {
-            let end = recovered.lsn_end.0;
-            // A record ends in the file that begins before it, at the latest with that file's last byte.
-            let first = self.firsts.iter().rfind(|first| **first < end).copied().unwrap_or_default();
-            let (file, offset) = (FileName::Segment(first), end - first);
-            self.report.problems.push(format!("{file}, the record that ends at byte {offset}: {what}"));
+            self.report.problems.push(words());
         }
     }
 }

@@ -65,6 +65,8 @@ pub struct Keyspace {
     slots: Vec<Slot>,
     free: Vec<u32>,
     filled: Filled,
+    /// The slots whose rows were given a deadline; some may have lost it since.
+    dated: Filled,
     /// The slot that was found last: what is asked of a row is mostly asked for of the row that was asked before.
     latest: Hint,
     /// Base values below this stamp were flushed.

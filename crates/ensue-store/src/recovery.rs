@@ -112,6 +112,17 @@ pub enum RecoveryError {
     Format { file: FileName, error: LayoutError },
 }
 
+impl RecoveryError {
+    /// Whether the files are not what was written: no disk that fails, no other format, no other configuration.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            RecoveryError::Log(_) => true,
+            RecoveryError::Format { error, .. } => !matches!(error, LayoutError::UnknownFormat { .. }),
+            RecoveryError::Disk { .. } | RecoveryError::Foreign { .. } => false,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 enum State {
     Listing,

@@ -167,9 +167,14 @@ impl Superblock {
     }
 
     pub fn encode(&self) -> [u8; SUPERBLOCK_BYTES] {
+        // Whoever writes it knows all of this format, and writes the rest of the directory in it.
+        self.encode_in(FORMAT)
+    }
+
+    fn encode_in(&self, format: u16) -> [u8; SUPERBLOCK_BYTES] {
         let mut out = [0; SUPERBLOCK_BYTES];
         out[..8].copy_from_slice(MAGIC);
-        out[8..10].copy_from_slice(&self.format.to_le_bytes());
+        out[8..10].copy_from_slice(&format.to_le_bytes());
         out[10] = self.datacenter.0;
         let flags = [
             (self.clean, CLEAN),

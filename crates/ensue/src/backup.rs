@@ -14,6 +14,7 @@ use ensue_client::Reply;
 use ensue_server::fsck::{self, Finding};
 use manifest::{Entry, Manifest};
 use moment::{Kept, Node};
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -47,6 +48,9 @@ const CHUNK_BYTES: u64 = 1 << 20;
 const COMPARED_BYTES: u64 = 16 << 10;
 /// Questions that are sent before their answers are read.
 const CHUNKS_AT_ONCE: u64 = 8;
+/// Rounds of such questions after which the nodes are asked that are not read from: what a node keeps it keeps for a
+/// quarter of an hour after the last question. 128 MiB.
+const ROUNDS_BETWEEN_ASKING_ALL: u64 = 16;
 
 pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals()?;
@@ -65,24 +69,27 @@ pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<ExitCode> {
             return Err(error);
         }
     };
-    let copy = Copy { name: &name, folder: &folder, earlier: earlier.as_ref(), stop: &stop };
-    let copied = copy.make(&mut source, &kept);
+    source.wait_for_it(&stop);
+    let (nodes, rounds) = (&kept.nodes, Cell::new(0));
+    let copy = Copy { name: &name, folder: &folder, earlier: earlier.as_ref(), nodes, rounds, stop: &stop };
+    let copied = copy.make(&mut source, &kept).and_then(|made| copy.check(&mut source, &kept, made));
     // Whatever came of it, nothing is kept over there any more.
     let end = |node: &Node| node.words(words!["END", name.clone()]);
     let ended = source.run(0, &kept.nodes.iter().map(end).collect::<Vec<_>>());
-    let (manifest, reused) = match copied {
-        Ok(copied) => copied,
+    let saved = copied.and_then(|made| {
+        sync_folders(&folder.join(&made.manifest.datacenter))?;
+        made.manifest.save(&folder)?;
+        File::open(&args.to)?.sync_all()?;
+        Ok(made)
+    });
+    let Made { manifest, reused, partitions } = match saved {
+        Ok(made) => made,
         Err(error) => {
             let _ = fs::remove_dir_all(&folder);
             return Err(error);
         }
     };
     ended?;
-    let (partitions, damaged) = check(&folder)?;
-    if damaged > 0 {
-        bail!("{}: {damaged} of {partitions} partitions are damaged", folder.display());
-    }
-    manifest.save(&folder)?;
     let bytes = manifest.bytes();
     let (paint, fetched) = (Paint::for_stdout(), bytes - reused);
     println!("{}", folder.display());
@@ -110,17 +117,51 @@ fn name_of(time: SystemTime) -> anyhow::Result<String> {
     Ok(format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z"))
 }
 
-/// How many partitions a copy has, and how many of them are damaged.
-fn check(folder: &Path) -> anyhow::Result<(u32, u32)> {
-    let (mut partitions, mut damaged) = (0, 0);
+/// A partition that is damaged, or what belongs to all of them, and what is wrong.
+type Damage = (Option<u16>, String);
+
+/// How many partitions a copy has, and those of them that are damaged.
+fn check(folder: &Path) -> anyhow::Result<(u32, Vec<Damage>)> {
+    let (mut partitions, mut damaged) = (0, Vec::new());
     fsck::run(folder, |finding| match finding {
         Finding::Partition(checked) => {
             partitions += 1;
-            damaged += u32::from(!checked.report.is_sound());
+            let report = &checked.report;
+            let error = report.error.as_ref().map(ToString::to_string);
+            if let Some(why) = error.or_else(|| report.problems.first().cloned()) {
+                damaged.push((Some(checked.partition.0), why));
+            }
         }
-        Finding::NoShape { .. } => damaged += 1,
+        Finding::NoShape { .. } => damaged.push((None, "there is no file `shape`".to_owned())),
     })?;
     Ok((partitions, damaged))
+}
+
+/// Whether a file is there as a copy says that it has it: its length, and the checksum of its end.
+fn check_file(path: &Path, file: &Entry) -> anyhow::Result<()> {
+    let compared = file.length.min(COMPARED_BYTES);
+    let open = File::open(path).with_context(|| path.display().to_string())?;
+    let found = open.metadata()?.len();
+    if found != file.length {
+        bail!("{} has {found} bytes, and had {} when the backup was made", path.display(), file.length);
+    }
+    let mut end = vec![0; compared as usize];
+    open.read_exact_at(&mut end, file.length - compared).with_context(|| path.display().to_string())?;
+    if crc32fast::hash(&end) != file.checksum {
+        bail!("{} is not what it was when the backup was made: its end has another checksum", path.display());
+    }
+    Ok(())
+}
+
+/// Makes the names in a folder, and in the folders below it, durable.
+fn sync_folders(folder: &Path) -> anyhow::Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_folders(&entry.path())?;
+        }
+    }
+    File::open(folder)?.sync_all().with_context(|| folder.display().to_string())
 }
 
 /// The newest copy that there is. One that cannot be read is no reason to make none.
@@ -143,12 +184,23 @@ struct Copy<'a> {
     folder: &'a Path,
     /// Where the newest earlier copy is, and what it has.
     earlier: Option<&'a (PathBuf, Manifest)>,
+    /// All that keep something for it.
+    nodes: &'a [Node],
+    /// Rounds of questions so far.
+    rounds: Cell<u64>,
     stop: &'a Stop,
 }
 
+/// A copy that was made.
+struct Made {
+    manifest: Manifest,
+    /// Bytes that an earlier copy had.
+    reused: u64,
+    partitions: u32,
+}
+
 impl Copy<'_> {
-    /// What the copy has, and how many bytes of it an earlier one had.
-    fn make(&self, source: &mut Target, kept: &Kept) -> anyhow::Result<(Manifest, u64)> {
+    fn make(&self, source: &mut Target, kept: &Kept) -> anyhow::Result<Made> {
         let datacenter = self.datacenter(source, &kept.files)?;
         let total = kept.files.iter().map(|(_, file)| file.length).sum();
         let (mut progress, mut done, mut reused) = (Progress::new(), 0, 0);
@@ -160,21 +212,61 @@ impl Copy<'_> {
             } else {
                 let known = self.begin_with_earlier(source, *node, file, &path)?;
                 reused += known;
-                let mut options = File::options();
-                let out = options.append(true).create_new(known == 0).open(&path);
-                let mut out = out.with_context(|| path.display().to_string())?;
-                self.fetch(source, *node, file, known, |bytes| {
-                    let written = done + bytes.1;
+                self.write(source, (*node, file), &path, known, |of_file| {
+                    let written = done + of_file;
                     progress.show(written, Some(total), || format!("{} of {}", size(written), size(total)));
-                    out.write_all(bytes.0)
                 })?;
-                out.sync_all()?;
             }
             done += file.length;
         }
         progress.clear();
         let files = kept.files.iter().map(|(_, file)| file.clone()).collect();
-        Ok((Manifest { datacenter, files, pieces: kept.pieces.clone() }, reused))
+        let manifest = Manifest { datacenter, files, pieces: kept.pieces.clone() };
+        Ok(Made { manifest, reused, partitions: 0 })
+    }
+
+    /// Writes a file of which so many bytes are known, and makes it durable.
+    fn write(
+        &self,
+        source: &mut Target,
+        (node, file): (Node, &Entry),
+        path: &Path,
+        known: u64,
+        mut show: impl FnMut(u64),
+    ) -> anyhow::Result<()> {
+        let out = File::options().append(true).create_new(known == 0).open(path);
+        let mut out = out.with_context(|| path.display().to_string())?;
+        self.fetch(source, node, file, known, |bytes| {
+            show(bytes.1);
+            out.write_all(bytes.0)
+        })?;
+        out.sync_all().with_context(|| path.display().to_string())
+    }
+
+    /// Reads the copy. What is damaged in a copy that an earlier one had a part of may have been damaged there: it is
+    /// read from its nodes once more, which still keep it.
+    fn check(&self, source: &mut Target, kept: &Kept, mut made: Made) -> anyhow::Result<Made> {
+        let (mut partitions, mut damaged) = check(self.folder)?;
+        if let Some((earlier, _)) = self.earlier.filter(|_| !damaged.is_empty() && made.reused > 0) {
+            println!("{} is damaged: what it had of the damaged partitions is read anew", earlier.display());
+            for (node, file) in &kept.files {
+                if damaged.iter().any(|(partition, _)| *partition == moment::partition_of(&file.name)) {
+                    let path = self.folder.join(&made.manifest.datacenter).join(&file.name);
+                    fs::remove_file(&path).with_context(|| path.display().to_string())?;
+                    self.write(source, (*node, file), &path, 0, |_| {})?;
+                }
+            }
+            (partitions, damaged) = check(self.folder)?;
+        }
+        if let Some((partition, why)) = damaged.first() {
+            let of = partition.map(|partition| format!("partition {partition}: ")).unwrap_or_default();
+            bail!("{} of {partitions} partitions are damaged at the datacenter: {of}{why}", damaged.len());
+        }
+        for file in &made.manifest.files {
+            check_file(&self.folder.join(&made.manifest.datacenter).join(&file.name), file)?;
+        }
+        made.partitions = partitions;
+        Ok(made)
     }
 
     /// The name of the datacenter, which is that of the folder: the file `shape` says it.
@@ -230,6 +322,13 @@ impl Copy<'_> {
         node.words(words!["READ", self.name.to_owned(), file.name.clone(), offset, length])
     }
 
+    /// Questions to all nodes but one, for the sake of being asked: a byte of a file that all of them have.
+    fn ask_others(&self, node: Node) -> Vec<Words> {
+        let others = self.nodes.iter().filter(|other| **other != node);
+        let read = |other: &Node| other.words(words!["READ", self.name.to_owned(), "shape", "0", "1"]);
+        others.map(read).collect()
+    }
+
     /// Reads a file from there on, and hands out its bytes with how many there were up to their end.
     fn fetch(
         &self,
@@ -243,6 +342,14 @@ impl Copy<'_> {
         while offset < file.length {
             if self.stop.is_asked() {
                 bail!("interrupted: there is no copy");
+            }
+            let round = self.rounds.replace(self.rounds.get() + 1);
+            if round % ROUNDS_BETWEEN_ASKING_ALL == 0 {
+                for reply in source.run(0, &self.ask_others(node))? {
+                    if let Reply::Error(words) = reply {
+                        bail!("a node answers: {words}");
+                    }
+                }
             }
             let offsets = (0..CHUNKS_AT_ONCE).map(|chunk| offset + chunk * CHUNK_BYTES);
             let commands: Vec<Words> = offsets
@@ -307,6 +414,40 @@ mod tests {
     fn names_are_times_and_stay_in_order() {
         let name = name_of(UNIX_EPOCH + Duration::from_secs(1_795_743_901)).unwrap();
         assert_eq!(name, "20261127T014501Z");
+    }
+
+    #[test]
+    fn whoever_is_not_read_from_is_asked_now_and_then() {
+        let nodes = [Node(Some(0)), Node(Some(1)), Node(Some(2))];
+        let (folder, stop) = (Path::new("copy"), Stop::never());
+        let copy =
+            Copy { name: "n", folder, earlier: None, nodes: &nodes, rounds: Cell::new(0), stop: &stop };
+        let asked = copy.ask_others(nodes[1]);
+        let text = |words: &Words| String::from_utf8(words.join(&b' ')).unwrap();
+        let expected = ["CAUSAL BACKUP NODE 0 READ n shape 0 1", "CAUSAL BACKUP NODE 2 READ n shape 0 1"];
+        assert_eq!(asked.iter().map(text).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_file_of_a_copy_is_what_it_was() {
+        let folder = std::env::temp_dir().join(format!("ensue-backup-test-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (path, mut text) = (folder.join("configuration"), vec![7; 20_000]);
+        let file = Entry {
+            name: "configuration".into(),
+            length: 20_000,
+            checksum: crc32fast::hash(&text[20_000 - COMPARED_BYTES as usize..]),
+        };
+        let check = |text: &[u8]| {
+            fs::write(&path, text).unwrap();
+            check_file(&path, &file)
+        };
+        let whole = check(&text);
+        let shorter = check(&text[1..]);
+        text[19_999] = 8;
+        let changed = check(&text);
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(whole.is_ok() && shorter.is_err() && changed.is_err());
     }
 
     #[test]

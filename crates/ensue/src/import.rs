@@ -137,6 +137,11 @@ impl Address {
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
+    #[cfg(test)]
+    pub(crate) fn never() -> Stop {
+        Stop(Arc::default())
+    }
+
     pub(crate) fn on_signals() -> anyhow::Result<Stop> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {

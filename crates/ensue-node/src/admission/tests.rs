@@ -4,7 +4,7 @@
 use super::*;
 use crate::DatacenterTopology;
 use ensue_protocol::Options;
-use ensue_types::{Context, RequestId, SessionId, Stamp};
+use ensue_types::{Context, Extent, RequestId, SessionId, Stamp, Vector};
 use ensue_wire::Interest;
 
 const OURS: DatacenterId = DatacenterId(0);
@@ -63,6 +63,23 @@ fn execute(keyspace: u8, line: &str) -> Message {
         commands: vec![args],
         together: false,
     }
+}
+
+/// A session that has seen this reads a key.
+fn after(causes: Causes) -> Message {
+    let mut execute = execute(0, &format!("GET {OWN_KEY}"));
+    if let Message::Execute { context, .. } = &mut execute {
+        context.causes = causes;
+    }
+    execute
+}
+
+fn vector(datacenters: usize) -> Box<Vector> {
+    Box::new(Vector { times: TimeVector::uniform(datacenters, LogicalTime(5)), ..Vector::default() })
+}
+
+fn depends_on(operation: OperationId) -> Causes {
+    Causes::Operations(vec![Dependency { operation, extent: Extent::Exact }])
 }
 
 fn transact(keyspace: u8, partitions: &[u16]) -> Message {
@@ -185,6 +202,14 @@ fn what_sessions_of_the_datacenter_ask() {
             Message::AwaitTimes { check: 1, times: times(17), readers: None },
             Err("times of more datacenters than there can be"),
         ),
+        (
+            Message::AwaitTimes { check: 1, times: times(4), readers: None },
+            Err("a time of a datacenter that there is not"),
+        ),
+        (after(Causes::Times(vector(3))), Ok(())),
+        (after(Causes::Times(vector(4))), Err("a time of a datacenter that there is not")),
+        (after(depends_on(operation(2, 3, 9))), Ok(())),
+        (after(depends_on(operation(3, 0, 9))), Err("a datacenter that the cluster does not have")),
         (Message::AskTime, Err("a message that is only said between datacenters")),
         (Message::Vote { transaction: operation(0, 0, 9) }, Err("a message that no session sends")),
     ] {

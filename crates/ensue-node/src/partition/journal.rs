@@ -65,6 +65,8 @@ pub(crate) struct Journal {
     /// For each origin where its entries stand that some datacenter may still want from here, itself after it lost
     /// power or another after it is lost for good: some positions, and their batches.
     retained: BTreeMap<DatacenterId, VecDeque<(Position, Lsn)>>,
+    /// Log bytes between two batches that are remembered of a stream.
+    retained_spacing: u64,
     /// No time at or above this has been shown.
     bound: LogicalTime,
     /// Where the first own entry stands that some datacenter has not synced.
@@ -91,6 +93,7 @@ impl Journal {
             arena: EntryArena::default(),
             needed: BTreeMap::new(),
             retained: BTreeMap::new(),
+            retained_spacing: index_spacing_bytes,
             bound: LogicalTime::ZERO,
             stream_floor: Lsn(0),
             kept_after: Position(0),
@@ -243,10 +246,13 @@ impl Journal {
         self.retain(origin, position, batch);
     }
 
-    /// An entry of another stream stands in this batch; it is kept until every datacenter has it durably.
+    /// An entry of another stream stands in this batch; it is kept until every datacenter has it durably. Batches are
+    /// remembered at the distances of the own stream's index.
     pub(crate) fn retain(&mut self, origin: DatacenterId, position: Position, batch: Lsn) {
+        let spacing = self.retained_spacing;
         let places = self.retained.entry(origin).or_default();
-        if places.back().is_none_or(|&(last, lsn)| lsn != batch && last < position) {
+        let is_far = |lsn: Lsn| batch.0.saturating_sub(lsn.0) >= spacing;
+        if places.back().is_none_or(|&(last, lsn)| is_far(lsn) && last < position) {
             places.push_back((position, batch));
         }
     }
@@ -323,8 +329,11 @@ impl Journal {
 
     fn received_reader(&self, origin: DatacenterId, after: Position) -> Option<StreamReader> {
         let log = self.log.as_ref()?;
-        let places = self.retained.get(&origin).into_iter().flatten();
-        let start = places.take_while(|(position, _)| *position <= after.next()).last();
+        let places = self.retained.get(&origin);
+        let start = places.and_then(|places| {
+            let count = places.partition_point(|(position, _)| *position <= after.next());
+            places.get(count.checked_sub(1)?)
+        });
         let start = start.map_or(log.first(), |(_, lsn)| *lsn);
         Some(StreamReader::of(log, Wanted::Received(origin), start, after.next()))
     }

@@ -15,7 +15,7 @@ use crate::partition::others::Others;
 use crate::partition::peers::Halt;
 use crate::partition::transactions::Transactions;
 use ensue_store::checkpoint::CheckpointWriter;
-use ensue_store::disk::{DiskOp, FileName};
+use ensue_store::disk::{DiskDone, DiskOp, FileName};
 use ensue_store::log::{Log, Lsn};
 use ensue_store::superblock::{Superblock, WITNESS_FORMAT};
 use ensue_store::witness;
@@ -51,6 +51,8 @@ pub(crate) struct Persistence {
     next_timer_us: u64,
     /// What must be carried out before anything is appended or synced, one after the other.
     opening: VecDeque<DiskOp>,
+    /// A checkpoint is on disk, and its name waits for another replacement of the superblock.
+    checkpoint_synced: Option<DiskDone>,
     /// After a lost tail all has been caught up with: the superblock says so when the log has been written up to here.
     caught_up: Option<Lsn>,
     room: crate::partition::persistence::space::Room,
@@ -85,6 +87,7 @@ impl Persistence {
             next_sync_us: 0,
             next_timer_us: 0,
             opening: VecDeque::new(),
+            checkpoint_synced: None,
             caught_up: None,
             room: Default::default(),
             has_witness: false,
@@ -151,9 +154,20 @@ impl Persistence {
     /// The superblock is replaced before the log goes on.
     fn replace_superblock(&mut self, cx: &mut Cx, marked: DiskOp) {
         self.opening.push_back(marked.clone());
-        if self.opening.len() == 1 {
+        if self.opening.len() == 1 && !self.is_naming() {
             cx.disk_ops.push_back(marked);
         }
+    }
+
+    /// Whether the superblock is being replaced to name a checkpoint. Nothing else replaces it meanwhile: an answer
+    /// does not say which of two replacements it is about.
+    fn is_naming(&self) -> bool {
+        self.writer.as_ref().is_some_and(|(writer, _)| writer.is_being_named())
+    }
+
+    /// Whether an answer about a replaced or rewritten file is about what must be on disk before the log goes on.
+    pub(in crate::partition) fn awaits_opening(&self) -> bool {
+        !self.opening.is_empty() && !self.is_naming()
     }
 
     /// The own stream goes on in a new incarnation: the superblock says so before anything of it is appended.
@@ -347,6 +361,7 @@ impl Persistence {
             None => {
                 self.begin_sync(cx, others);
                 self.make_reserve(cx);
+                self.name_checkpoint(cx);
             }
         }
     }

@@ -2,13 +2,15 @@
 //!
 //! Keys that a command reads are noted before it is sent to their owner, and what the owner says of changes comes
 //! behind its answers, so a client is told of every change of what it has been answered. A client may be told too
-//! often, never too seldom: of its own changes it is told, too, unless its present commands have read them, and when
-//! too many keys are noted, or news may have been lost, it is told that keys, or all keys, have changed.
+//! often, never too seldom: it may have stopped and begun again since it read a key; of its own changes it is told,
+//! too, unless its present commands have read them; and when too many keys are noted, or news may have been lost, it is
+//! told that keys, or all keys, have changed.
 
 use bytes::Bytes;
 use ensue_resp::{ProtocolVersion, encode};
 use ensue_types::{Reply, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// What a client has asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,8 +51,14 @@ struct Tracked {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tracking {
     clients: BTreeMap<SessionId, Tracked>,
+    /// Those that are told of keys they have not read.
+    broadcasters: BTreeSet<SessionId>,
+    /// Who has read a key. Clients that have stopped since are among them: looking for all that one has read would take
+    /// as long as there are keys.
     readers: BTreeMap<Bytes, BTreeSet<SessionId>>,
     items: usize,
+    /// The key that was given up last for want of room.
+    let_go: Bytes,
     has_broadcasts: bool,
     /// The version of those that are told for others.
     versions: BTreeMap<SessionId, ProtocolVersion>,
@@ -91,15 +99,18 @@ impl Tracking {
             own,
             broadcast,
         };
+        match tracked.options.broadcast {
+            true => self.broadcasters.insert(client),
+            false => self.broadcasters.remove(&client),
+        };
         self.clients.insert(client, tracked);
     }
 
     pub(super) fn stop(&mut self, client: SessionId) {
-        if self.clients.remove(&client).is_some() {
-            self.readers.retain(|_, readers| {
-                self.items -= usize::from(readers.remove(&client));
-                !readers.is_empty()
-            });
+        self.clients.remove(&client);
+        self.broadcasters.remove(&client);
+        if self.clients.is_empty() {
+            (self.readers, self.items) = (BTreeMap::new(), 0);
         }
     }
 
@@ -162,7 +173,7 @@ impl Tracking {
         let Some(tracked) = self.clients.get_mut(&client) else { return };
         for key in keys {
             match reads {
-                true => tracked.own.insert(key.clone()),
+                true => tracked.own.insert(Bytes::copy_from_slice(key)),
                 false => tracked.own.remove(key),
             };
         }
@@ -189,12 +200,13 @@ impl Tracking {
     ) -> Vec<Push> {
         let mut reading = BTreeSet::new();
         for key in keys {
-            reading.insert(key.clone());
+            // A copy of its own, so that it does not keep a client's whole read buffer alive.
+            let own = Bytes::copy_from_slice(key);
+            reading.insert(own.clone());
             if let Some(readers) = self.readers.get_mut(key) {
                 self.items += usize::from(readers.insert(client));
             } else {
-                // A copy of its own, so that it does not keep a client's whole read buffer alive.
-                self.readers.insert(Bytes::copy_from_slice(key), BTreeSet::from([client]));
+                self.readers.insert(own, BTreeSet::from([client]));
                 self.items += 1;
             }
         }
@@ -208,7 +220,12 @@ impl Tracking {
     pub(super) fn limit(&mut self, keys_max: usize) -> Vec<Push> {
         let mut pushes = Vec::new();
         while keys_max > 0 && self.readers.len() > keys_max {
-            let Some(key) = self.readers.keys().next().cloned() else { break };
+            // In turn: the lowest key may be the one that is read most.
+            let behind = (Bound::Excluded(&self.let_go), Bound::Unbounded);
+            let next =
+                self.readers.range::<Bytes, _>(behind).next().or_else(|| self.readers.first_key_value());
+            let Some(key) = next.map(|(key, _)| key.clone()) else { break };
+            self.let_go = key.clone();
             let readers = self.take_readers(&key);
             self.note_changed(&readers, &key);
             let keys = Some(std::slice::from_ref(&key));
@@ -223,15 +240,16 @@ impl Tracking {
         let mut told = self.take_readers(key);
         let knows = |own: &SessionId| self.clients.get(own).is_some_and(|one| one.own.contains(key));
         if let Some(own) = writer.filter(|own| knows(own) && told.remove(own)) {
-            self.readers.insert(key.clone(), BTreeSet::from([own]));
+            self.readers.insert(Bytes::copy_from_slice(key), BTreeSet::from([own]));
             self.items += 1;
         }
         self.note_changed(&told, key);
-        for (id, tracked) in &mut self.clients {
-            let Options { broadcast, prefixes, no_loop, .. } = &tracked.options;
+        for id in &self.broadcasters {
+            let Some(tracked) = self.clients.get_mut(id) else { continue };
+            let Options { prefixes, no_loop, .. } = &tracked.options;
             let is_own = *no_loop && writer == Some(*id);
             let is_meant = prefixes.is_empty() || prefixes.iter().any(|prefix| key.starts_with(prefix));
-            if *broadcast && is_meant && !is_own {
+            if is_meant && !is_own {
                 tracked.broadcast.insert(key.clone());
                 self.has_broadcasts = true;
             }
@@ -251,7 +269,8 @@ impl Tracking {
             return Vec::new();
         }
         let mut taken: Vec<(SessionId, Vec<Bytes>)> = Vec::new();
-        for (&id, tracked) in &mut self.clients {
+        for &id in &self.broadcasters {
+            let Some(tracked) = self.clients.get_mut(&id) else { continue };
             let keys = std::mem::take(&mut tracked.broadcast);
             taken.extend(by_prefix(&tracked.options.prefixes, keys).into_iter().map(|keys| (id, keys)));
         }

@@ -100,9 +100,9 @@ impl Bits {
 pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Bits>, CommandError> {
     let key = args[1].clone();
     Ok(Some(match name {
-        "getbit" => Bits::Get { key, offset: offset(&args[2], None)? },
+        "getbit" => Bits::Get { key, offset: offset(&args[2], None, READ_BITS_MAX)? },
         "setbit" => {
-            let offset = offset(&args[2], None)?;
+            let offset = offset(&args[2], None, WRITTEN_BITS_MAX)?;
             let bit = bit(&args[3]).ok_or(CommandError::Argument("bit is not an integer or out of range"))?;
             Bits::Set { key, offset, bit }
         }
@@ -115,8 +115,12 @@ pub(super) fn parse(name: &'static str, args: &[Bytes]) -> Result<Option<Bits>, 
     }))
 }
 
+/// Bits of the longest string, and of the longest one of Redis: behind the end of a string all bits are read as 0.
+const WRITTEN_BITS_MAX: u64 = 8 * limits::BULK_BYTES_MAX as u64;
+const READ_BITS_MAX: u64 = 1 << 32;
+
 /// A place in a string; with `#` it counts fields of a width.
-fn offset(argument: &[u8], width: Option<u32>) -> Result<u64, CommandError> {
+fn offset(argument: &[u8], width: Option<u32>, bits_max: u64) -> Result<u64, CommandError> {
     const REFUSAL: CommandError = CommandError::Argument("bit offset is not an integer or out of range");
     let (digits, factor) = match (argument, width) {
         ([b'#', digits @ ..], Some(width)) => (digits, u64::from(width)),
@@ -125,7 +129,7 @@ fn offset(argument: &[u8], width: Option<u32>) -> Result<u64, CommandError> {
     let place = number::parse_i64(digits).and_then(|place| u64::try_from(place).ok()).ok_or(REFUSAL)?;
     let place = place.checked_mul(factor).ok_or(REFUSAL)?;
     let last = place.saturating_add(u64::from(width.unwrap_or(1)) - 1);
-    if last / 8 >= limits::BULK_BYTES_MAX as u64 {
+    if last >= bits_max {
         return Err(REFUSAL);
     }
     Ok(place)
@@ -203,16 +207,16 @@ fn steps(args: &[Bytes], reads_only: bool) -> Result<Vec<FieldStep>, CommandErro
     while let [word, others @ ..] = rest {
         rest = match others {
             [field, place, others @ ..] if is_word(word, "GET") => {
-                steps.push(FieldStep::Get(bit_field(field, place)?));
+                steps.push(FieldStep::Get(bit_field(field, place, READ_BITS_MAX)?));
                 others
             }
             [field, place, value, others @ ..] if is_word(word, "SET") => {
-                let field = bit_field(field, place)?;
+                let field = bit_field(field, place, WRITTEN_BITS_MAX)?;
                 steps.push(FieldStep::Set(field, integer(value)?, overflow));
                 others
             }
             [field, place, amount, others @ ..] if is_word(word, "INCRBY") => {
-                let field = bit_field(field, place)?;
+                let field = bit_field(field, place, WRITTEN_BITS_MAX)?;
                 steps.push(FieldStep::Increment(field, integer(amount)?, overflow));
                 others
             }
@@ -238,7 +242,7 @@ fn overflow_named(word: &[u8]) -> Result<Overflow, CommandError> {
     }
 }
 
-fn bit_field(kind: &[u8], place: &[u8]) -> Result<BitField, CommandError> {
+fn bit_field(kind: &[u8], place: &[u8], bits_max: u64) -> Result<BitField, CommandError> {
     const REFUSAL: CommandError = CommandError::Argument(
         "Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.",
     );
@@ -250,5 +254,5 @@ fn bit_field(kind: &[u8], place: &[u8]) -> Result<BitField, CommandError> {
     let most = if is_signed { 64 } else { 63 };
     let width = number::parse_i64(digits).and_then(|width| u32::try_from(width).ok());
     let width = width.filter(|width| (1..=most).contains(width)).ok_or(REFUSAL)?;
-    Ok(BitField { is_signed, width, offset: offset(place, Some(width))? })
+    Ok(BitField { is_signed, width, offset: offset(place, Some(width), bits_max)? })
 }

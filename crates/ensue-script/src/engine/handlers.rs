@@ -122,7 +122,7 @@ impl Interpreter {
                 Some(Value::String(words)) => shortened(&words.as_bytes()),
                 _ => "an error that is no text".to_owned(),
             };
-            return Ok(Err(match words.ends_with("not enough memory") {
+            return Ok(Err(match words == "not enough memory" || words.ends_with(": not enough memory") {
                 true => HandlerFailure::Memory,
                 false => HandlerFailure::Error(words),
             }));

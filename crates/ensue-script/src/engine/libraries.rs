@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Steps that compiling a text takes beside those for its bytes.
 const STEPS_TO_COMPILE: u64 = 200;
+const STEPS_TO_COMPILE_A_BYTE: u64 = 10;
 
 type Shared<'a> = (&'a Arc<Budget>, &'a Arc<Random>, &'a Arc<AtomicBool>);
 type Native = fn(&Lua, &Budget, Vec<Value>) -> Result<Vec<Value>, Problem>;
@@ -103,7 +104,7 @@ pub fn register(lua: &Lua, natives: &Table, (budget, random, resp3): Shared<'_>)
     natives.raw_set("sha1", sha1)?;
     let own = budget.clone();
     let load = lua.create_function(move |lua, (text, name): (mlua::String, mlua::String)| {
-        own.spend(STEPS_TO_COMPILE + text.as_bytes().len() as u64)?;
+        own.spend(STEPS_TO_COMPILE + STEPS_TO_COMPILE_A_BYTE * text.as_bytes().len() as u64)?;
         Ok(match load(lua, &text.as_bytes(), &name.to_string_lossy()) {
             Ok(function) => (Value::Function(function), Value::Nil),
             Err(words) => (Value::Nil, Value::String(lua.create_string(words)?)),

@@ -53,8 +53,23 @@ fn scripts_that_grow_are_stopped() {
         "local t = {1} for i = 1, 40 do t = {t, t} end return t",
         "local s = ('x'):rep(1e7) local t = {} for i = 1, 1000 do t[i] = s end return table.concat(t)",
     ] {
-        assert!(is_stopped(text), "{text}");
+        assert!(is_stopped(text), "{text}: {:?}", run(text));
     }
+}
+
+#[test]
+fn an_error_whose_words_are_those_of_short_memory_is_an_error_of_the_script() {
+    let Reply::Error(words) = answer("redis.call('set', 'kept', '1') error('we have not enough memory')")
+    else {
+        panic!("it is an error");
+    };
+    assert!(words.contains("we have not enough memory"), "{words}");
+}
+
+#[test]
+fn compiling_takes_steps_for_each_byte() {
+    let steps = run("loadstring(('x = 1 '):rep(10000))").steps;
+    assert!(steps > 10 * 60_000, "{steps} steps for 60,000 bytes");
 }
 
 #[test]

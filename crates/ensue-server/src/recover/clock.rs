@@ -186,6 +186,14 @@ impl Plan {
         if replace.is_empty() {
             return Ok(latest);
         }
+        // What an attempt left that was given up is of no partition now.
+        for number in 0..self.partitions {
+            let rest = self.folder.join(format!("p{number:04}")).with_extension(NEW);
+            if rest.exists() {
+                let fails = |error| ClockError::Machine { path: rest.clone(), error };
+                fs::remove_dir_all(&rest).map_err(fails)?;
+            }
+        }
         for home in &self.homes {
             self.write_anew(home, &mut replace)?;
         }
@@ -200,9 +208,6 @@ impl Plan {
     fn write_anew(&self, home: &Home, replace: &mut Replace) -> Result<(), ClockError> {
         let new = home.path.with_extension(NEW);
         let fails = |error| ClockError::Machine { path: new.clone(), error };
-        if new.exists() {
-            fs::remove_dir_all(&new).map_err(fails)?;
-        }
         disk::create_directory(&new).map_err(fails)?;
         for entry in fs::read_dir(&home.path).map_err(fails)? {
             let name = entry.map_err(fails)?.file_name();

@@ -50,6 +50,12 @@ pub fn plan(path: &Path, named: &[u16]) -> Result<Rebuilding, RecoverError> {
             let first =
                 || report.error.as_ref().map(ToString::to_string).or(report.problems.first().cloned());
             let damage = (!report.is_sound()).then(|| first().unwrap_or_else(|| "damaged".into()));
+            // A disk that cannot be read, a directory of a later version or of other settings: its files are whole.
+            let is_damage = !matches!(&report.error, Some(error) if !error.is_damage());
+            if named.is_empty() && !is_damage {
+                let reason = damage.unwrap_or_default();
+                return Err(RecoverError::Unreadable { path: from, reason });
+            }
             if if named.is_empty() { damage.is_some() } else { named.contains(&partition.0) } {
                 let to = free_name(&from);
                 plan.partitions.push(Aside {

@@ -91,3 +91,15 @@ fn what_makes_no_sense_is_refused() {
     assert!(fails(&folder, "dc2").contains("does not say which datacenters"));
     assert_eq!(masks(&data(false)), [0, 0]);
 }
+
+#[test]
+fn a_directory_of_a_later_version_is_not_set_aside_as_damaged() {
+    let folder = data(true);
+    let path = folder.path().join("dc1/p0/superblock");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[8..10].copy_from_slice(&(FORMAT + 1).to_le_bytes());
+    fs::write(&path, bytes).unwrap();
+    let refused = rebuild::plan(folder.path(), &[]).unwrap_err().to_string();
+    assert!(refused.contains("which is no damage of it") && refused.contains("format"), "{refused}");
+    assert_eq!(rebuild::plan(folder.path(), &[0]).unwrap().partitions.len(), 1, "its number was given");
+}

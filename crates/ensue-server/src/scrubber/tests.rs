@@ -114,9 +114,18 @@ fn damage_is_found_for_as_long_as_it_is_there() {
     fs::write(path.join(FileName::Segment(0).to_string()), b"").unwrap();
     assert_eq!(found(&mut reader), (3, vec![(3, 1)]), "it is too short");
     fs::remove_file(path.join(FileName::Segment(0).to_string())).unwrap();
+    assert_eq!(found(&mut reader), (4, vec![(3, 1)]), "a start needs the log from there on");
+    append(
+        &path,
+        FileName::Segment(0),
+        &[batch(superblock().seal(), 0), batch(superblock().seal(), 49)].concat(),
+    );
     // What is written now may be anything: only a start knows where it ends.
     flip(&path, FileName::Segment(next), 45);
-    assert_eq!(found(&mut reader), (4, vec![]));
+    assert_eq!(found(&mut reader), (5, vec![]));
+    fs::remove_file(path.join(FileName::Checkpoint(1).to_string())).unwrap();
+    assert_eq!(found(&mut reader), (6, vec![(3, 1)]));
+    assert!(reader.damage.values().all(|words| words.contains("superblock names it")), "{:?}", reader.damage);
 }
 
 #[test]
@@ -126,7 +135,7 @@ fn it_ends_when_it_is_told_to() {
     flip(&path, FileName::Segment(0), 60);
     let mut reader = reader(&folder);
     let seal = superblock().seal();
-    let place = Place { folder: &path, partition: P, file: FileName::Segment(0), length: 98, seal };
+    let place = Place { folder: &path, file: FileName::Segment(0), length: 98, seal };
     assert!(reader.look(&place).expect("it goes on").is_some());
     reader.shared.lock().ends = true;
     assert_eq!(reader.look(&place), None, "the thread is to end");

@@ -88,14 +88,19 @@ impl World {
         }
     }
 
-    /// Every disk is as good as new, and the processes of stopped partitions are started again.
+    /// Every disk is as good as new, and the processes of stopped partitions are started again. So are those that may
+    /// have listed the files while some were missing, and would say so only after these were put back.
     pub(super) fn heal_disks(&mut self) {
         self.ailing.to_harm.clear();
+        let mut unsound = self.ailing.stopped.clone();
         for home in self.disks.keys().copied().collect::<Vec<_>>() {
+            if self.disk(home.0, home.1).is_harmed() {
+                unsound.insert(home);
+            }
             self.free_disk(home.0, home.1);
             self.disk(home.0, home.1).calm();
         }
-        for (datacenter, partition) in self.ailing.stopped.clone() {
+        for (datacenter, partition) in unsound {
             let process = self.process_of(datacenter, partition);
             self.kill(process);
         }

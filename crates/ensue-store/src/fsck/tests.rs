@@ -1,10 +1,12 @@
 //! The check reports and changes nothing.
 
 use super::*;
+use crate::checkpoint::{CheckpointWriter, Items};
 use crate::entry::{Change, Entry};
 use crate::layout::encode_entry;
+use crate::log::Lsn;
 use crate::memory_disk::{MemoryDisk, options};
-use ensue_types::{Causes, KeyspaceId, Stamp};
+use ensue_types::{Causes, KeyspaceId, Stamp, TimeVector};
 
 fn run(disk: &mut MemoryDisk) -> FsckReport {
     let mut fsck = check(options(500));
@@ -71,4 +73,23 @@ fn an_empty_directory_is_sound_as_a_start_would_use_it() {
     let mut disk = filled(&[1]);
     disk.files.remove(&FileName::Superblock);
     assert!(run(&mut disk).error.is_some(), "without its superblock alone it is damaged");
+}
+
+#[test]
+fn an_item_of_a_checkpoint_that_a_start_would_refuse_is_told() {
+    let mut disk = filled(&[1, 2]);
+    let (_, finish) = disk.recover(&options(500)).unwrap();
+    let mut superblock = finish.superblock.clone();
+    let mut writer = CheckpointWriter::begin(&superblock, Lsn(0), Lsn(0));
+    writer.item(image::FLOOR, &image::floor_item(KeyspaceId(0), &TimeVector::default()));
+    writer.item(99, b"of a kind that nobody knows");
+    writer.finish(finish.log.synced());
+    while !writer.is_durable() {
+        let op = writer.take_op().expect("the checkpoint comes to its end");
+        let done = disk.run(op);
+        writer.on_done(&done, &mut superblock);
+    }
+    let report = run(&mut disk);
+    assert_eq!((report.problem_count, &report.error), (1, &None), "{report:?}");
+    assert!(report.problems[0].starts_with("checkpoint-00000001, item 2: "), "{:?}", report.problems);
 }

@@ -60,6 +60,10 @@ impl Keyspace {
             _ => row.deadline_at(View::Newest).ok().flatten(),
         };
         let Some(deadline_ms) = deadline_ms else { return };
+        let slot = slot as usize;
+        if *column == Column::Deadline && !self.dated.contains(slot) {
+            self.dated.insert(slot);
+        }
         // Of its own, so that it does not keep a client's whole read buffer alive.
         let (key, stamp) = (Bytes::copy_from_slice(row.key()), cell.state().newest());
         let field = match column {

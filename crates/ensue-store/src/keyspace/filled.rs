@@ -10,6 +10,7 @@ const WORD: usize = 64;
 pub(super) struct Filled {
     words: Vec<u64>,
     blocks: Vec<u16>,
+    count: usize,
 }
 
 impl Filled {
@@ -23,6 +24,7 @@ impl Filled {
         assert_eq!(self.words[word] & bit, 0, "a slot is filled twice");
         self.words[word] |= bit;
         self.blocks[slot / BLOCK] += 1;
+        self.count += 1;
     }
 
     /// A slot that held a row is free.
@@ -31,6 +33,15 @@ impl Filled {
         assert_ne!(self.words[word] & bit, 0, "a slot is freed twice");
         self.words[word] &= !bit;
         self.blocks[slot / BLOCK] -= 1;
+        self.count -= 1;
+    }
+
+    pub(super) fn contains(&self, slot: usize) -> bool {
+        self.words.get(slot / WORD).is_some_and(|word| word & (1 << (slot % WORD)) != 0)
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.count
     }
 
     /// The first filled slot from this one on.

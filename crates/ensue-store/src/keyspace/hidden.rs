@@ -156,6 +156,7 @@ impl Keyspace {
     /// Of a keyspace without rows.
     fn give_back_slots(&mut self) {
         (self.slots, self.free, self.filled) = (Vec::new(), Vec::new(), Default::default());
+        self.dated = Default::default();
         self.table.shrink_to(0, |_| hash(b""));
         self.latest.set(0);
         self.forgotten_to = (0, 0);

@@ -228,6 +228,23 @@ impl Keyspace {
         self.slots[self.filled.nth(before)?].row()
     }
 
+    /// How many rows may have a deadline.
+    pub fn dated_count(&self) -> usize {
+        self.dated.count()
+    }
+
+    /// The row that has so many others in slots before its own that may have a deadline.
+    pub fn nth_dated(&self, before: usize) -> Option<RowRef<'_>> {
+        self.slots[self.dated.nth(before)?].row()
+    }
+
+    /// This one has none any more.
+    pub fn note_undated(&mut self, before: usize) {
+        if let Some(slot) = self.dated.nth(before) {
+            self.dated.remove(slot);
+        }
+    }
+
     /// Keeps the order of a row's members from now on, if it is a large sorted set.
     pub fn keep_order(&mut self, key: &[u8]) {
         let Some(slot) = self.slot_of(key) else { return };
@@ -475,6 +492,9 @@ impl Keyspace {
         }
         self.large.remove(&slot);
         self.filled.remove(slot as usize);
+        if self.dated.contains(slot as usize) {
+            self.dated.remove(slot as usize);
+        }
         self.free.push(slot);
     }
 }

@@ -60,7 +60,7 @@ fn encoding_has_not_changed() {
         [(7, "8024c937"), (8, "35eec1f4"), (9, "29c959e1"), (10, "0da1f1de"), (FORMAT, "118669cb")]
     {
         superblock.format = format;
-        let bytes = superblock.encode();
+        let bytes = superblock.encode_in(format);
         assert_eq!(format!("{:08x}", crc32fast::hash(&bytes[..88])), golden);
         assert_eq!(Superblock::decode(&bytes), Ok(superblock.clone()));
     }
@@ -68,11 +68,17 @@ fn encoding_has_not_changed() {
     superblock.directory = DirectoryId::UNKNOWN;
     for (format, golden) in [(1, "a1428aa0"), (2, "25471f70")] {
         superblock.format = format;
-        let mut bytes = superblock.encode()[..68].to_vec();
+        let mut bytes = superblock.encode_in(format)[..68].to_vec();
         let checksum = crc32fast::hash(&bytes);
         assert_eq!(format!("{checksum:08x}"), golden);
         bytes.extend_from_slice(&checksum.to_le_bytes());
         assert_eq!(Superblock::decode(&bytes), Ok(superblock.clone()));
+        let rewritten = Superblock { format: FORMAT, ..superblock.clone() };
+        assert_eq!(
+            Superblock::decode(&superblock.encode()),
+            Ok(rewritten),
+            "it is written in the present one"
+        );
     }
 }
 
@@ -86,7 +92,7 @@ fn a_directory_takes_the_format_of_the_version_that_runs_in_it() {
 #[test]
 fn a_later_format_is_refused_by_name() {
     for format in [0, FORMAT + 1] {
-        let bytes = Superblock { format, ..options(1).expected }.encode();
+        let bytes = options(1).expected.encode_in(format);
         let unknown = LayoutError::UnknownFormat { what: "superblock", format, known: FORMAT };
         assert_eq!(Superblock::decode(&bytes), Err(unknown));
     }

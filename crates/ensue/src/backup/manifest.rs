@@ -70,15 +70,27 @@ impl Manifest {
         read(&text).with_context(|| format!("{} is not what `ensue backup` writes", path.display()))
     }
 
-    /// The newest finished copy in a folder of copies.
+    /// The newest finished copy in a folder of copies, by its name, which is its time. A folder that somebody has
+    /// renamed is none of them: it is kept for a reason, and has to be named.
     pub(crate) fn newest_folder(copies: &Path) -> anyhow::Result<Option<PathBuf>> {
         let mut found: Vec<PathBuf> = Vec::new();
         for entry in fs::read_dir(copies).with_context(|| copies.display().to_string())? {
             found.push(entry?.path());
         }
-        found.retain(|path| path.join(FILE).is_file());
+        let is_time = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(is_time);
+        found.retain(|path| is_time(path) && path.join(FILE).is_file());
         Ok(found.into_iter().max())
     }
+}
+
+/// Whether a name is of the form `20261127T014501Z`.
+fn is_time(name: &str) -> bool {
+    let form = b"00000000T000000Z";
+    name.len() == form.len()
+        && name.bytes().zip(form).all(|(byte, form)| match form {
+            b'0' => byte.is_ascii_digit(),
+            letter => byte == *letter,
+        })
 }
 
 fn read(text: &str) -> Option<Manifest> {
@@ -102,4 +114,24 @@ fn read(text: &str) -> Option<Manifest> {
     let pieces = pieces.map(piece).collect::<Option<_>>()?;
     let files = json.get("files")?.as_array()?.iter().map(entry).collect::<Option<_>>()?;
     Some(Manifest { datacenter: json.get("datacenter")?.as_str()?.to_owned(), files, pieces })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_copy_is_one_whose_name_is_a_time() {
+        let copies = std::env::temp_dir().join(format!("ensue-copies-test-{}", std::process::id()));
+        for name in ["20261127T014501Z", "20261126T235959Z", "before-upgrade", "20261128T014501Z"] {
+            fs::create_dir_all(copies.join(name)).unwrap();
+        }
+        // The last one is not finished.
+        for name in ["20261127T014501Z", "20261126T235959Z", "before-upgrade"] {
+            fs::write(copies.join(name).join(FILE), "{}").unwrap();
+        }
+        let newest = Manifest::newest_folder(&copies).unwrap();
+        fs::remove_dir_all(&copies).unwrap();
+        assert_eq!(newest, Some(copies.join("20261127T014501Z")));
+    }
 }

@@ -6,7 +6,7 @@
 
 use super::manifest::Manifest;
 use super::moment::partition_of;
-use super::{check, partitions_in};
+use super::{check, check_file, partitions_in};
 use crate::export::walk::{self, Dumped, Walk};
 use crate::export::{KEYSPACES, streams};
 use crate::import::pieces;
@@ -20,9 +20,10 @@ use bytes::Bytes;
 use ensue_client::{Connection, Options, Reply};
 use ensue_rdb::{Content, dump};
 use ensue_server::shutdown::stop;
-use ensue_server::{Config, Machine, Running, log};
+use ensue_server::{Config, Machine, Running, log, secret};
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
@@ -71,11 +72,12 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
     };
     let manifest = Manifest::load(&folder)?;
     verify(&folder, &manifest)?;
+    println!("restoring {}", folder.display());
     let mut target = Target::open(&args.login.with(args.to.options())?)?;
     target.wait_for_it(&stop_asked);
     let work = Work::new(&args.work, &folder, &manifest)?;
     let reader = Reader::start(&work, &manifest.datacenter)?;
-    let mut source = Target::open(&Options { answer_timeout: PATIENCE, ..Options::local(reader.port) })?;
+    let mut source = Target::open(&Options { answer_timeout: PATIENCE, ..reader.options() })?;
     let mut restore = Restore {
         source: &mut source,
         target: &mut target,
@@ -93,33 +95,27 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
         Err(_) => Some("it failed before its end"),
     };
     print!("{}", report.text(Paint::for_stdout(), rest));
+    if !matches!(whole, Ok(true)) {
+        println!("the same command with --replace begins again");
+    }
     if !whole? {
-        println!("interrupted; the same command with --replace begins again");
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    println!("restored from {}", folder.display());
     Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
 }
 
 /// Everything that the backup says it has is there and sound.
 fn verify(folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
     for file in &manifest.files {
-        let path = folder.join(&manifest.datacenter).join(&file.name);
-        let found = fs::metadata(&path).with_context(|| path.display().to_string())?.len();
-        if found != file.length {
-            bail!("{} has {found} bytes, and had {} when the backup was made", path.display(), file.length);
-        }
+        check_file(&folder.join(&manifest.datacenter).join(&file.name), file)?;
     }
     verify_partitions(folder, manifest)?;
-    match check(folder)? {
-        (_, 0) => Ok(()),
-        (partitions, damaged) => {
-            bail!(
-                "{}: {damaged} of {partitions} partitions are damaged; `ensue fsck` says where",
-                folder.display()
-            )
-        }
+    let (partitions, damaged) = check(folder)?;
+    if !damaged.is_empty() {
+        let (folder, damaged) = (folder.display(), damaged.len());
+        bail!("{folder}: {damaged} of {partitions} partitions are damaged; `ensue fsck` says where");
     }
+    Ok(())
 }
 
 /// No partition is missing, from whichever node it came.
@@ -143,7 +139,11 @@ struct Work {
 
 impl Work {
     fn new(below: &Path, backup: &Path, manifest: &Manifest) -> anyhow::Result<Work> {
-        let work = Work { folder: below.join(format!("ensue-restore-{}", std::process::id())) };
+        // Nobody has made this folder, in this process or another one, and nobody else reads it.
+        let folder = below.join(format!("ensue-restore-{}", drawn()?));
+        let made = fs::DirBuilder::new().mode(0o700).create(&folder);
+        made.with_context(|| folder.display().to_string())?;
+        let work = Work { folder };
         for file in &manifest.files {
             let name = Path::new(&manifest.datacenter).join(&file.name);
             let (from, to) = (backup.join(&name), work.folder.join(&name));
@@ -167,6 +167,12 @@ impl Drop for Work {
     }
 }
 
+/// Sixteen letters that nobody can foresee.
+fn drawn() -> anyhow::Result<String> {
+    let bytes = secret::random().context("the machine gives no random bytes")?;
+    Ok(bytes[..8].iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// A file `shape` that says nothing of replicas in its datacenter.
 fn without_replicas(shape: &str, datacenter: &str) -> String {
     let says = format!("\treplicas in {datacenter}\t");
@@ -178,6 +184,7 @@ fn without_replicas(shape: &str, datacenter: &str) -> String {
 struct Reader {
     node: Running,
     port: u16,
+    password: String,
 }
 
 impl Reader {
@@ -185,18 +192,25 @@ impl Reader {
         let written = fs::read_to_string(work.folder.join(datacenter).join("configuration"))?;
         let path = work.folder.join("reader.conf");
         let (port, peer_port) = (free_port()?, free_port()?);
-        fs::write(&path, configuration(&written, datacenter, &work.folder, [port, peer_port])?)?;
+        let password = drawn()?;
+        let text = configuration(&written, datacenter, &work.folder, [port, peer_port])?;
+        fs::write(&path, format!("{text}requirepass {password}\n"))?;
         let config = Config::load(Some(&path), &[], std::iter::empty())?;
         log::set_level(log::Level::Warning);
         let node = ensue_server::start(&config, &Machine::of_this_process(1).with_memory(memory::report))?;
-        let reader = Reader { node, port };
+        let reader = Reader { node, port, password };
         reader.wait_until_it_serves()?;
         Ok(reader)
     }
 
+    /// Other users of the machine reach its port, too.
+    fn options(&self) -> Options {
+        Options { password: Some(self.password.clone()), ..Options::local(self.port) }
+    }
+
     fn wait_until_it_serves(&self) -> anyhow::Result<()> {
         let until = Instant::now() + PATIENCE;
-        let mut connection = Connection::open(&Options::local(self.port))?;
+        let mut connection = Connection::open(&self.options())?;
         loop {
             match connection.call(&[b"DBSIZE"])? {
                 Reply::Integer(_) => return Ok(()),
@@ -390,14 +404,22 @@ impl Restore<'_> {
         }
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as u64;
         let commands = pieces::commands(key, content, deadline_ms, now_ms);
-        let replies = self.target.run_value(keyspace, key, &commands)?;
-        match replies.into_iter().find(Reply::is_error) {
-            None => self.report.count_key(kind),
-            Some(answer) => {
-                self.report.lose("keys that cannot be written whole", format!("{}: {answer:?}", shown(key)));
-            }
-        }
-        Ok(())
+        let written = self.target.run_value(keyspace, key, &commands);
+        let refused = match &written {
+            Ok(replies) => replies.iter().find(|reply| reply.is_error()).map(|answer| format!("{answer:?}")),
+            Err(error) => Some(format!("{error:#}")),
+        };
+        let Some(refused) = refused else {
+            self.report.count_key(kind);
+            return Ok(());
+        };
+        // Half a key must not be taken for the key, neither by readers nor when this is done again.
+        let removed = self.target.run(keyspace, &[words!["DEL", key.clone()]]);
+        let is_removed =
+            matches!(removed.as_ref().map(|replies| replies.first()), Ok(Some(Reply::Integer(_))));
+        let rest = if is_removed { "" } else { "; a part of it is there" };
+        self.report.lose("keys that cannot be written whole", format!("{}: {refused}{rest}", shown(key)));
+        written.map(|_| ())
     }
 }
 

@@ -13,6 +13,10 @@ fn one_bit() {
          SETBIT b 16 0 => 0
          STRLEN b => 3
          GETBIT b 1000000 => 0
+         GETBIT b 4294967295 => 0
+         GETBIT b 4294967296 => -ERR bit offset is not an integer or out of range
+         BITFIELD b GET u8 4294967288 => [0]
+         SETBIT b 536870912 1 => -ERR bit offset is not an integer or out of range
          SET n 12 => OK
          GETBIT n 2 => 1
          GETBIT n 4 => 0

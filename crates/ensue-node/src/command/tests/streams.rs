@@ -273,8 +273,9 @@ fn told() {
          XADD t 1-2 a 2 => \"1-2\"
          XDEL t 1-1 1-2 => 2
          XSETID t 1-1 => -ERR The ID specified in XSETID is smaller than current max_deleted_entry_id
-         XGROUP CREATE t g - => OK
-         XGROUP SETID t g + => OK
+         XGROUP CREATE t g - => -ERR Invalid stream ID specified as stream command argument
+         XGROUP CREATE t g 0 => OK
+         XGROUP SETID t g + => -ERR Invalid stream ID specified as stream command argument
          XAUTOCLAIM t g c 0 0 COUNT 8070450532247928833 => -ERR COUNT must be > 0",
     );
 }

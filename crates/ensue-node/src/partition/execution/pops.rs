@@ -58,6 +58,8 @@ impl Executor<'_> {
 
     /// The batch waits with this command, which has found nothing.
     pub(super) fn park_pop(&mut self, mut execution: Execution, args: Args) {
+        // Of its own: it may wait for long, and is not to keep the client's whole read buffer alive meanwhile.
+        let args: Args = args.iter().map(|word| bytes::Bytes::copy_from_slice(word)).collect();
         let Some(blocking) = Blocking::parse(&args) else { return };
         if self.reads.pops.is_withdrawn(execution.from, execution.request) {
             execution.served = None;

@@ -19,6 +19,7 @@ use crate::partition::others::Others;
 use bytes::Bytes;
 use ensue_protocol::Choice;
 use ensue_store::cell::Write;
+use ensue_store::keyspace::Keyspace;
 use ensue_store::view::View;
 use ensue_types::{Context, KeyspaceId, LogicalTime};
 use std::num::NonZeroUsize;
@@ -93,7 +94,9 @@ impl Keyspaces {
     /// Of some rows the one that the policy has go first.
     fn victim(&mut self, cx: &mut Cx) -> Option<(KeyspaceId, Bytes)> {
         let at = cx.tick();
-        let counts: Vec<usize> = self.keyspaces.iter().map(|rows| rows.rows_count()).collect();
+        let of_volatile = self.accesses.policy().is_of_volatile();
+        let count = |rows: &Keyspace| if of_volatile { rows.dated_count() } else { rows.rows_count() };
+        let counts: Vec<usize> = self.keyspaces.iter().map(count).collect();
         let all: usize = counts.iter().sum();
         let mut samples = Vec::new();
         for draw in 0..DRAWS {
@@ -116,19 +119,22 @@ impl Keyspaces {
 
     /// A row by its place, if it may be evicted, with its rank: the lowest goes first.
     fn candidate(
-        &self,
+        &mut self,
         cx: &Cx,
         keyspace: KeyspaceId,
         place: usize,
         (at, drawn): (LogicalTime, u64),
     ) -> Option<(u64, KeyspaceId, Bytes)> {
         let policy = self.accesses.policy();
-        let row = self.keyspaces[usize::from(keyspace.0)].nth_row(place)?;
-        crate::evaluate::shown_kind(row, at, View::Newest)?;
+        let rows = &mut self.keyspaces[usize::from(keyspace.0)];
+        let of_volatile = policy.is_of_volatile();
+        let row = if of_volatile { rows.nth_dated(place)? } else { rows.nth_row(place)? };
         let deadline = row.deadline_at(View::Newest).ok().flatten();
-        if policy.is_of_volatile() && deadline.is_none() {
+        if of_volatile && deadline.is_none() {
+            rows.note_undated(place);
             return None;
         }
+        crate::evaluate::shown_kind(row, at, View::Newest)?;
         let key = Bytes::copy_from_slice(row.key());
         if self.order.is_busy(keyspace, &key) || cx.is_home_elsewhere(keyspace, &key) {
             return None;

@@ -15,7 +15,7 @@ use crate::trace::Trace;
 use ensue_branch::Branches;
 use ensue_store::checkpoint::{CheckpointWriter, Items};
 use ensue_store::compact::RowRef;
-use ensue_store::disk::DiskDone;
+use ensue_store::disk::{DiskDone, FileName};
 use ensue_store::image;
 use ensue_store::image::{PartitionImage, StreamImage};
 use ensue_store::keyspace::Keyspace;
@@ -23,8 +23,9 @@ use ensue_store::log::Lsn;
 use ensue_store::record::Record;
 use ensue_types::{DatacenterId, KeyspaceId, Rule};
 
-/// Rows of one slice: a turn is held up no longer than this takes.
+/// Rows of one slice, and bytes of them after which it ends with the row: a turn is held up no longer than this takes.
 const SLICE_ROWS: usize = 512;
+const SLICE_BYTES: usize = 1 << 20;
 /// Bytes that may wait for the disk before the next slice.
 const QUEUED_BYTES_MAX: usize = 1 << 20;
 
@@ -63,27 +64,28 @@ impl Walk {
         keyspaces: &Keyspaces,
         items: &mut impl Items,
     ) {
-        let mut left = SLICE_ROWS;
+        let (mut left, mut bytes) = (SLICE_ROWS, 0);
         let holds_dead = Rule::CheckpointHoldsTombstones.holds();
-        while left > 0 {
+        while left > 0 && bytes < SLICE_BYTES {
             let keyspace = KeyspaceId(self.keyspace as u8);
             let Some(rows) = keyspaces.rows(keyspace) else {
                 self.branch = keyspaces.branching.write_keys(items, self.branch.unwrap_or_default(), left);
                 self.done = self.branch.is_none();
                 return;
             };
-            let (slice, next) = rows.rows_from(self.slot, left);
+            let (slice, next) = rows.rows_from(self.slot, 1);
             for row in slice.map(RowRef::whole) {
                 for (column, cell) in row.all_cells().filter(|(_, cell)| holds_dead || cell.state().is_live())
                 {
                     for (kind, item) in image::column_items(keyspace, row.key(), &column, &cell) {
+                        bytes += item.len();
                         items.item(kind, &item);
                     }
                 }
             }
             match next {
                 Some(slot) => {
-                    left -= (slot - self.slot).min(left);
+                    left -= 1;
                     self.slot = slot;
                 }
                 None => {
@@ -192,6 +194,11 @@ impl Persistence {
         if let DiskDone::Deleted { file } = done {
             self.room.abandoned.take_if(|abandoned| abandoned == file);
         }
+        if !self.opening.is_empty() && matches!(done, DiskDone::Synced { file: FileName::Checkpoint(_) }) {
+            // The superblock is being replaced for another reason: an answer must say of which.
+            self.checkpoint_synced = Some(done.clone());
+            return;
+        }
         let Some((writer, _)) = &mut self.writer else { return };
         let Some(superblock) = &mut self.superblock else { return };
         let durable = writer.on_done(done, superblock);
@@ -206,6 +213,17 @@ impl Persistence {
             cx.trace(Trace::Checkpointed { partition: cx.id, number: place.number });
             let deleted = cx.journal.on_checkpoint(place.log_start);
             cx.disk_ops.extend(deleted);
+            cx.disk_ops.extend(self.opening.front().cloned());
+        }
+    }
+
+    /// A checkpoint is on disk, and no other replacement of the superblock is under way: it is named.
+    pub(in crate::partition::persistence) fn name_checkpoint(&mut self, cx: &mut Cx) {
+        let Some(synced) = self.checkpoint_synced.take() else { return };
+        let (Some((writer, _)), Some(superblock)) = (&mut self.writer, &mut self.superblock) else { return };
+        writer.on_done(&synced, superblock);
+        while let Some(op) = writer.take_op() {
+            cx.disk_ops.push_back(op);
         }
     }
 }

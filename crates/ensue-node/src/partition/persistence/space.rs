@@ -1,9 +1,10 @@
 //! What a partition does while its disk is full (trap 56).
 //!
-//! It keeps a reserve, a file of zeroes. The first append that finds no room gives the reserve up and goes on in its
-//! place: what was promised, the clock's bound, votes, decisions and what has been received can still be logged, so
-//! reads are answered and transactions end. New writes are refused and no more is taken of the other datacenters'
-//! streams, which send it again later. The reserve is made again as soon as there is room for it, and then all goes on.
+//! It keeps a reserve, a file of bytes that no file system makes smaller. The first append that finds no room gives the
+//! reserve up and goes on in its place: what was promised, the clock's bound, votes, decisions and what has been
+//! received can still be logged, so reads are answered and transactions end. New writes are refused and no more is
+//! taken of the other datacenters' streams, which send it again later. The reserve is made again as soon as there is
+//! room for it, and then all goes on.
 //!
 //! If even the reserve does not help, the batch that found no room waits, and everything that rests on it.
 
@@ -34,11 +35,27 @@ enum Reserve {
     Kept,
 }
 
+/// Bytes without a pattern: zeroes take no room where a file system compresses, and so would give none. The generator
+/// is SplitMix64.
+fn incompressible(count: usize) -> Bytes {
+    let mut state = 0u64;
+    let words = (0..count.div_ceil(8)).flat_map(|_| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = state;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (word ^ (word >> 31)).to_le_bytes()
+    });
+    words.take(count).collect()
+}
+
 impl Persistence {
     /// Something was to be written, and there was no room.
     pub(in crate::partition) fn on_no_room(&mut self, cx: &mut Cx, file: FileName) {
+        let is_naming = self.is_naming() && file == FileName::Superblock;
         if let Some(DiskOp::Rewrite { file: due } | DiskOp::Replace { file: due, .. }) = self.opening.front()
             && *due == file
+            && !is_naming
         {
             self.room.opening_failed = true;
             return self.run_short(cx);
@@ -88,7 +105,7 @@ impl Persistence {
         match self.room.reserve {
             Reserve::Missing => {
                 self.room.reserve = Reserve::Making;
-                let bytes = Bytes::from(vec![0; cx.config.tuning.reserve_bytes]);
+                let bytes = incompressible(cx.config.tuning.reserve_bytes);
                 cx.disk_ops.push_back(DiskOp::Append { file: FileName::Reserve, bytes });
             }
             Reserve::Making => {}
@@ -136,6 +153,11 @@ impl Persistence {
         self.checkpointed_end = walk.checkpointed_before();
         self.room.abandoned = Some(FileName::Checkpoint(writer.place().number));
         self.room.next_checkpoint_us = cx.now.monotonic_us + limits::FULL_DISK_RETRY_US;
+        let was_being_named = writer.is_being_named();
         cx.disk_ops.push_back(writer.abandon(superblock));
+        self.checkpoint_synced = None;
+        if was_being_named {
+            cx.disk_ops.extend(self.opening.front().cloned());
+        }
     }
 }

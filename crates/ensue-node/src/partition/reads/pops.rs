@@ -33,6 +33,8 @@ pub(crate) type PopId = u64;
 pub(crate) struct WaitingPops {
     next: PopId,
     waiting: BTreeMap<PopId, Waiting>,
+    /// Which of them is a session's.
+    ids: BTreeMap<Requester, PopId>,
     rows: BTreeMap<RowName, BTreeSet<PopId>>,
     /// Rows at which there may be something.
     ready: Ready,
@@ -148,6 +150,7 @@ impl WaitingPops {
             }
             ids.insert(id);
         }
+        self.ids.insert(asker(waiting.execution.from, waiting.execution.request), id);
         self.waiting.insert(id, waiting);
         new
     }
@@ -159,6 +162,10 @@ impl WaitingPops {
     /// The commands go on; answers them, and the rows that nobody waits for any more.
     pub(in crate::partition) fn take(&mut self, id: PopId) -> Option<(Execution, Vec<RowName>)> {
         let waiting = self.waiting.remove(&id)?;
+        let of_session = asker(waiting.execution.from, waiting.execution.request);
+        if self.ids.get(&of_session) == Some(&id) {
+            self.ids.remove(&of_session);
+        }
         let mut left = Vec::new();
         for row in waiting.rows() {
             let Some(ids) = self.rows.get_mut(&row) else { continue };
@@ -218,10 +225,7 @@ impl WaitingPops {
 
     /// The pop of a session.
     pub(in crate::partition) fn of_session(&self, from: Address, request: RequestId) -> Option<PopId> {
-        let asker = asker(from, request);
-        let is_asked =
-            |waiting: &Waiting| self::asker(waiting.execution.from, waiting.execution.request) == asker;
-        self.waiting.iter().find(|(_, waiting)| is_asked(waiting)).map(|(id, _)| *id)
+        self.ids.get(&asker(from, request)).copied()
     }
 
     /// The pop of a session shall not wait when it comes.

@@ -41,8 +41,12 @@ impl Closing {
         done: DiskDone,
     ) -> Close {
         match done {
-            // The superblock will say what the witness could not.
-            DiskDone::Failed { file: Some(FileName::Witness), full: true, .. } => {}
+            // The superblock will say what the witness could not. A checkpoint that is not whole counts for nothing.
+            DiskDone::Failed {
+                file: Some(FileName::Witness | FileName::Checkpoint(_)), full: true, ..
+            } => {}
+            // A checkpoint was to be named. What the mark says is another matter.
+            DiskDone::Failed { file: Some(FileName::Superblock), full: true, .. } if !self.marking => {}
             DiskDone::Failed { full: true, .. } => {
                 cx.trace(Trace::DiskFull { partition: cx.id });
                 return Close::Done;

@@ -20,3 +20,20 @@ fn a_checkpoint_of_many_rows_takes_several_turns() {
     }
     assert!(turns >= 4, "{turns} turns: between two of them commands are served");
 }
+
+#[test]
+fn a_checkpoint_of_large_rows_takes_several_turns() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = World::new(BTreeMap::new(), now, 1);
+    let value = "x".repeat(50_000);
+    (0..100).for_each(|number| world.run(&format!("SET key:{number} {value}")));
+    world.now.monotonic_us += 1_000_000;
+    world.partition.on_timer(world.now);
+    let mut turns = 0;
+    while turns == 0 || world.partition.cx.is_checkpointing() {
+        world.partition.on_turn_end();
+        turns += 1;
+        assert!(turns < 100, "it comes to its end");
+    }
+    assert!(turns >= 4, "{turns} turns for 5 MB in 100 rows");
+}

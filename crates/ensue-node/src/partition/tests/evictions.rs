@@ -121,6 +121,22 @@ fn volatile_policies_leave_what_has_no_deadline() {
 }
 
 #[test]
+fn volatile_policies_find_the_few_rows_with_a_deadline() {
+    for policy in ["volatile-ttl", "volatile-lru", "volatile-lfu", "volatile-random"] {
+        let mut clients = Clients::new("eiger");
+        for number in 0..5_000 {
+            clients.ask(9, &format!("SET kept{number} v"));
+        }
+        clients.ask(9, &format!("SET persists {} EX 1000", "v".repeat(VALUE_BYTES)));
+        clients.ask(9, "PERSIST persists");
+        set_policy(&mut clients, policy);
+        assert_eq!(fill(&mut clients, "k", " EX 1000"), 0, "{policy}");
+        assert_eq!(count(&mut clients, "kept*"), 5_000, "{policy}");
+        assert_eq!(clients.ask(9, "EXISTS persists"), ":1|", "{policy}");
+    }
+}
+
+#[test]
 fn what_is_used_stays() {
     for policy in ["allkeys-lru", "allkeys-lfu"] {
         let mut clients = Clients::new("eiger");

@@ -3,7 +3,8 @@
 use super::{PARTITION, World, versions};
 use crate::{AppendFsync, Input};
 use ensue_store::disk::{DiskDone, DiskOp, FileName};
-use ensue_types::{Now, SessionId, limits};
+use ensue_store::superblock::Superblock;
+use ensue_types::{Incarnation, Now, SessionId, limits};
 use std::collections::BTreeMap;
 
 const FIRST: FileName = FileName::Checkpoint(1);
@@ -94,6 +95,89 @@ fn a_checkpoint_that_is_being_named_is_kept_when_the_log_has_no_room() {
     assert!(!world.asks(deletes_first), "{:?}", world.asked);
 }
 
+fn replaces_superblock(op: &DiskOp) -> bool {
+    matches!(op, DiskOp::Replace { file: FileName::Superblock, .. })
+}
+
+/// A partition whose first checkpoint is on disk, and about to be named.
+fn naming() -> versions::World {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = versions::World::new(BTreeMap::new(), now, 1);
+    world.run("SET x 1");
+    world.now.monotonic_us += 1_000_000;
+    world.partition.on_timer(world.now);
+    world.partition.on_turn_end();
+    while !world.partition.cx.disk_ops.iter().any(replaces_superblock) {
+        world.next_op().expect("the checkpoint comes to its end");
+    }
+    world
+}
+
+/// The next replacement of the superblock is refused for want of room.
+fn refuse_superblock(world: &mut versions::World) {
+    while !world.partition.cx.disk_ops.front().is_some_and(replaces_superblock) {
+        world.next_op().expect("it is replaced");
+    }
+    world.partition.cx.disk_ops.pop_front();
+    let (file, reason) = (Some(FileName::Superblock), "no room".to_owned());
+    world.partition.on_disk(world.now, DiskDone::Failed { op: "replace", file, full: true, reason });
+    world.partition.on_turn_end();
+}
+
+fn named(world: &versions::World) -> (u64, u16) {
+    let superblock = Superblock::decode(&world.files[&FileName::Superblock]).expect("it is whole");
+    (superblock.checkpoint, superblock.incarnation.0)
+}
+
+/// A sibling has lost its tail, so the superblock is replaced while it is replaced to name a checkpoint. An answer does
+/// not say which of two replacements it is about.
+#[test]
+fn a_checkpoint_that_is_named_stays_when_the_next_superblock_finds_no_room() {
+    let mut world = naming();
+    let partition = &mut world.partition;
+    partition.cx.incarnation = Incarnation(2);
+    partition.durability.begin_incarnation(&mut partition.cx);
+    let replacements = |world: &versions::World| {
+        world.partition.cx.disk_ops.iter().filter(|op| replaces_superblock(op)).count()
+    };
+    assert_eq!(replacements(&world), 1, "one is under way");
+    while named(&world).0 == 0 {
+        world.next_op().expect("the checkpoint is named");
+    }
+    refuse_superblock(&mut world);
+    assert!(!world.partition.cx.disk_ops.iter().any(deletes_first), "{:?}", world.partition.cx.disk_ops);
+    world.work();
+    assert_eq!(named(&world), (1, 1));
+    world.now.monotonic_us += limits::FULL_DISK_RETRY_US;
+    world.partition.on_timer(world.now);
+    world.work();
+    assert_eq!(named(&world), (1, 2), "it is tried again");
+}
+
+#[test]
+fn a_checkpoint_waits_for_its_name_while_the_superblock_is_replaced_for_another_reason() {
+    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+    let mut world = versions::World::new(BTreeMap::new(), now, 1);
+    world.run("SET x 1");
+    world.now.monotonic_us += 1_000_000;
+    world.partition.on_timer(world.now);
+    world.partition.on_turn_end();
+    let partition = &mut world.partition;
+    partition.cx.incarnation = Incarnation(2);
+    partition.durability.begin_incarnation(&mut partition.cx);
+    refuse_superblock(&mut world);
+    world.work();
+    assert_eq!(named(&world), (0, 1), "neither has room");
+    world.now.monotonic_us += limits::FULL_DISK_RETRY_US;
+    world.partition.on_timer(world.now);
+    world.work();
+    world.now.monotonic_us += limits::FULL_DISK_RETRY_US;
+    world.partition.on_timer(world.now);
+    world.work();
+    let (checkpoint, incarnation) = named(&world);
+    assert!(checkpoint > 0 && incarnation == 2, "the checkpoint is named behind the incarnation");
+}
+
 /// The log has found room all the while, so its reserve was never given up.
 #[test]
 fn writes_are_taken_again_when_what_found_no_room_was_not_of_the_log() {
@@ -110,4 +194,22 @@ fn writes_are_taken_again_when_what_found_no_room_was_not_of_the_log() {
     world.partition.on_timer(world.now);
     world.work();
     assert!(!world.partition.cx.is_out_of_room());
+}
+
+#[test]
+fn a_checkpoint_without_room_does_not_end_a_clean_stop() {
+    let mut world = World::new(AppendFsync::EverySecond);
+    world.calm_down();
+    world.increment(SessionId(1));
+    world.pass_us(1_000_000);
+    assert!(world.asks(appends(FIRST)));
+    world.increment(SessionId(2));
+    world.give(Input::Shutdown);
+    world.give(Input::TurnEnd);
+    world.refuse_append(|file| file == FIRST);
+    let mut carried_out = Vec::new();
+    while !world.stopped {
+        carried_out.push(world.carry_out().expect("it asks its disk until it has stopped"));
+    }
+    assert!(carried_out.iter().any(replaces_superblock), "the clean end is marked: {carried_out:?}");
 }

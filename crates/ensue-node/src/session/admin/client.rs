@@ -195,7 +195,8 @@ impl Client {
         if !is_name(name) {
             return BAD_CLIENT_NAME;
         }
-        self.name = name.clone();
+        // Of its own, so that it does not keep the client's whole read buffer alive.
+        self.name = Bytes::copy_from_slice(name);
         Reply::OK
     }
 
@@ -212,7 +213,7 @@ impl Client {
             let words = format!("ERR {name} cannot contain spaces, newlines or special characters.");
             return Reply::Error(words.into());
         }
-        *place = value.clone();
+        *place = Bytes::copy_from_slice(value);
         Reply::OK
     }
 

@@ -78,7 +78,9 @@ impl Client {
             After::Hello { .. } if !self.is_authenticated() => HELLO_NOAUTH,
             After::Hello { name: Some(name), .. } if !is_name(&name) => BAD_CLIENT_NAME,
             After::Hello { version, name } => {
-                self.name = name.unwrap_or_else(|| self.name.clone());
+                if let Some(name) = name {
+                    self.name = Bytes::copy_from_slice(&name);
+                }
                 self.version = version;
                 self.greeting()
             }

@@ -61,6 +61,9 @@ fn options(cx: &Cx<'_>, words: &[Bytes]) -> Result<Options, Reply> {
     Ok(options)
 }
 
+/// Each change of a key is compared with all prefixes of a client.
+const PREFIXES_MAX: usize = 1_000;
+
 /// Why options do not go together, or not with those that the client has.
 fn refusal(before: Option<&Options>, options: &Options) -> Option<String> {
     let Options { broadcast, prefixes, opt_in, opt_out, .. } = options;
@@ -86,7 +89,11 @@ fn refusal(before: Option<&Options>, options: &Options) -> Option<String> {
              a different mode.",
         );
     }
-    overlap(before.map_or(&[], |before| &before.prefixes), prefixes)
+    let existing: &[Bytes] = before.map_or(&[], |before| &before.prefixes);
+    if existing.len() + prefixes.len() > PREFIXES_MAX {
+        return Some(format!("a client is told of at most {PREFIXES_MAX} prefixes"));
+    }
+    overlap(existing, prefixes)
 }
 
 /// Prefixes of which one begins with another.
@@ -98,15 +105,15 @@ fn overlap(before: &[Bytes], prefixes: &[Bytes]) -> Option<String> {
             "Prefix '{one}' overlaps with {which} prefix '{other}'. Prefixes for a single client must not overlap."
         )
     };
-    for (place, prefix) in prefixes.iter().enumerate() {
-        if let Some(other) = before.iter().find(|other| overlaps(prefix, other)) {
-            return Some(words(prefix, other, "an existing"));
-        }
-        if let Some(other) = prefixes[place + 1..].iter().find(|other| overlaps(prefix, other)) {
-            return Some(words(prefix, other, "another provided"));
-        }
-    }
-    None
+    // Of those that begin with one another, two stand beside each other in their order.
+    let mut sorted: Vec<(&Bytes, bool)> = prefixes.iter().map(|prefix| (prefix, true)).collect();
+    sorted.extend(before.iter().map(|prefix| (prefix, false)));
+    sorted.sort_unstable();
+    sorted.windows(2).find(|pair| overlaps(pair[0].0, pair[1].0)).map(|pair| match *pair {
+        [(one, true), (other, true)] => words(one, other, "another provided"),
+        [(one, true), (other, false)] | [(other, false), (one, _)] => words(one, other, "an existing"),
+        _ => words(pair[0].0, pair[1].0, "another provided"),
+    })
 }
 
 /// `CLIENT CACHING`.

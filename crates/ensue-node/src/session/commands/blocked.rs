@@ -58,6 +58,8 @@ impl Blocked {
         if let Some(failure) = cx.refusal([partition]) {
             return Step::Failed(failure);
         }
+        // Of its own: it may wait for long, and is not to keep the client's whole read buffer alive meanwhile.
+        let args: Args = args.iter().map(|word| Bytes::copy_from_slice(word)).collect();
         let blocked = Blocked {
             partition,
             pop: blocking.pop,

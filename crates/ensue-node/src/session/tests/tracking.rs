@@ -163,6 +163,37 @@ fn beyond_the_bound_keys_are_given_up() {
 }
 
 #[test]
+fn keys_are_given_up_in_turn() {
+    let mut world = tracking("");
+    world.sessions.core.set_parameters(&[("tracking-table-max-keys", "2".to_owned())]);
+    let mut names: Vec<String> = (0..3).map(|number| key(0, number)).collect();
+    names.sort();
+    let mut let_go = std::collections::BTreeSet::new();
+    for number in 0..9 {
+        read(&mut world, &names[number % 3]);
+        let_go.insert(told(&mut world));
+    }
+    let_go.remove("");
+    assert_eq!(let_go.len(), 3, "not always the lowest one: {let_go:?}");
+}
+
+#[test]
+fn of_a_client_that_has_stopped_nothing_is_told() {
+    let mut world = tracking("");
+    let one = key(0, 0);
+    read(&mut world, &one);
+    world.send(&["CLIENT TRACKING OFF"]);
+    world.sent.clear();
+    changed(&mut world, Some(&one), None);
+    assert_eq!(told(&mut world), "");
+    world.received();
+    world.send(&["CLIENT TRACKING ON"]);
+    world.sent.clear();
+    let mut metrics = world.sessions.core.tracking.metrics().into_iter();
+    assert!(metrics.all(|(name, count)| name == "tracking_clients" || count == 0), "nobody was left");
+}
+
+#[test]
 fn a_client_of_resp2_has_another_one_told() {
     const OTHER: SessionId = SessionId(8);
     let mut world = World::new();
@@ -242,6 +273,12 @@ fn refusals() {
         "CLIENT TRACKING ON BCAST PREFIX a PREFIX ab",
         "-ERR Prefix 'a' overlaps with another provided prefix 'ab'.",
     );
+    check(
+        "CLIENT TRACKING ON BCAST PREFIX z PREFIX ab PREFIX m PREFIX a",
+        "-ERR Prefix 'a' overlaps with another provided prefix 'ab'.",
+    );
+    let many: String = (1_000..2_001).map(|number| format!(" PREFIX p{number}")).collect();
+    check(&format!("CLIENT TRACKING ON BCAST{many}"), "-ERR a client is told of at most 1000 prefixes|");
     check("CLIENT TRACKING MAYBE", "-ERR syntax error|");
     check("CLIENT CACHING YES", "-ERR CLIENT CACHING can be called only when");
     check("CLIENT GETREDIR", ":-1|");

@@ -43,6 +43,18 @@ fn what_is_watched_goes_to_the_owner_with_the_transaction() {
 }
 
 #[test]
+fn a_key_that_is_watched_again_counts_once_and_since_the_first_time() {
+    let mut world = World::new();
+    let a = key(1, 0);
+    for number in 0..=limits::WATCHED_KEYS_MAX as i64 {
+        watch(&mut world, &[&a], vec![vec![7 + number]]);
+    }
+    world.send(&["MULTI", &format!("SET {a} 1"), "EXEC"]);
+    let envelope = world.next();
+    assert_eq!(transacts(&envelope), [format!("watched {a} 7"), format!("SET {a} 1")]);
+}
+
+#[test]
 fn exec_answers_nothing_if_something_has_changed() {
     for commands in [vec![], vec!["GET"], vec!["SET"]] {
         let mut world = World::new();
@@ -142,6 +154,7 @@ fn an_owner_that_cannot_be_asked_is_an_error_and_watches_are_bounded() {
     world.send(&[&format!("WATCH {}", key(1, 0))]);
     world.executed(vec![Reply::error("LOADING not yet")]);
     assert_eq!(world.received(), "-LOADING not yet|");
-    let many = vec!["k"; limits::WATCHED_KEYS_MAX + 1].join(" ");
+    let names: Vec<String> = (0..=limits::WATCHED_KEYS_MAX).map(|number| format!("k{number}")).collect();
+    let many = names.join(" ");
     assert_eq!(world.ask(&format!("WATCH {many}")), "-ERR too many watched keys|");
 }

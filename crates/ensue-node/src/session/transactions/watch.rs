@@ -13,13 +13,16 @@ use crate::homes::home_of;
 use crate::session::cx::Cx;
 use crate::session::failure::UNANSWERED;
 use crate::session::plan::{Check, Plan};
+use bytes::Bytes;
 use ensue_resp::number::parse_i64;
 use ensue_types::{Args, KeyspaceId, Reply, limits, partition_of};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The watched keys of a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watched {
-    keys: Vec<(KeyspaceId, bytes::Bytes, i64)>,
+    /// With the numbers of their first registrations.
+    keys: BTreeMap<(KeyspaceId, Bytes), i64>,
     /// How often homes had moved when the first of them was watched: numbers are those of a partition there.
     homes: Option<u64>,
 }
@@ -31,7 +34,11 @@ impl Watched {
             return Err(in_branches(cx));
         }
         if self.keys.len() + args.len() - 1 > limits::WATCHED_KEYS_MAX {
-            return Err(TOO_MANY);
+            let is_new = |key: &&Bytes| !self.keys.contains_key(&(cx.keyspace(), (*key).clone()));
+            let new: BTreeSet<&Bytes> = args[1..].iter().filter(is_new).collect();
+            if self.keys.len() + new.len() > limits::WATCHED_KEYS_MAX {
+                return Err(TOO_MANY);
+            }
         }
         let mut plan = Plan::single(cx.spread());
         plan.add_watch(args.clone());
@@ -45,7 +52,8 @@ impl Watched {
                 for (key, number) in args.into_iter().skip(1).zip(numbers) {
                     // One that no owner can have given: what is not known to stand does not.
                     let number = if let Reply::Integer(number) = number { number } else { -1 };
-                    self.keys.push((keyspace, key, number));
+                    // Of its own, so that it does not keep a client's whole read buffer alive.
+                    self.keys.entry((keyspace, Bytes::copy_from_slice(&key))).or_insert(number);
                 }
                 Reply::OK
             }
@@ -58,7 +66,7 @@ impl Watched {
     pub(in crate::session) fn restore(&mut self, keyspace: KeyspaceId, check: &Args) {
         for watch in check[1..].chunks_exact(2) {
             let number = parse_i64(&watch[1]).unwrap_or(-1);
-            self.keys.push((keyspace, watch[0].clone(), number));
+            self.keys.insert((keyspace, Bytes::copy_from_slice(&watch[0])), number);
         }
     }
 
@@ -76,22 +84,22 @@ impl Watched {
     pub(in crate::session) fn take_check(&mut self, cx: &Cx<'_>) -> Result<Option<Check>, Reply> {
         let keys = std::mem::take(&mut self.keys);
         let homes = self.homes.take();
-        let Some((_, first, _)) = keys.first() else { return Ok(None) };
+        let Some(((_, first), _)) = keys.first_key_value() else { return Ok(None) };
         let has_home = |key| home_of(cx.core.homes.lines(), cx.keyspace(), key).is_some();
         let have_moved = homes.is_some_and(|changes| changes != cx.core.homes.changes());
-        if have_moved && keys.iter().any(|(_, key, _)| has_home(key)) {
+        if have_moved && keys.keys().any(|(_, key)| has_home(key)) {
             // As after a write: what was watched is not known to stand at the home that is the present one.
             return Err(Reply::NilArray);
         }
         let owner = partition_of(first, cx.spread());
-        if keys.iter().any(|(keyspace, _, _)| *keyspace != cx.keyspace()) {
+        if keys.keys().any(|(keyspace, _)| *keyspace != cx.keyspace()) {
             return Err(ELSEWHERE);
         }
-        if keys.iter().any(|(_, key, _)| partition_of(key, cx.spread()) != owner) {
+        if keys.keys().any(|(_, key)| partition_of(key, cx.spread()) != owner) {
             return Err(SEVERAL);
         }
         let mut args = vec!["watched".into()];
-        for (_, key, number) in keys {
+        for ((_, key), number) in keys {
             args.extend([key, number.to_string().into()]);
         }
         Ok(Some(Check { owner, args }))

@@ -154,8 +154,6 @@ fn group_start(
     }
     let behind = match &behind[..] {
         b"$" => None,
-        b"-" => Some(StreamId::MIN),
-        b"+" => Some(StreamId::MAX),
         text => Some(id(text)?),
     };
     Ok((GroupStart { behind, entries_read }, makes_stream))

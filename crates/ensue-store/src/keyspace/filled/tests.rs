@@ -23,6 +23,7 @@ proptest! {
             }
         }
         for slot in asked {
+            prop_assert_eq!(filled.contains(slot), expected.contains(&slot));
             prop_assert_eq!(filled.next(slot), expected.range(slot..).next().copied());
         }
         for (place, slot) in expected.iter().enumerate() {
