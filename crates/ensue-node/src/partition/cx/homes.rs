@@ -297,7 +297,7 @@ impl Homes {
     }
 
     /// At partition 0: whether a partition has said how far it is with this move, or a later one.
-    pub(in crate::partition) fn has_reported(
+    pub(in crate::partition) fn sibling_has_reported(
         &self,
         partition: PartitionId,
         line: usize,

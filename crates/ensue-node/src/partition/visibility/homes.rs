@@ -226,8 +226,9 @@ impl Visibility<'_> {
         let underway = reports.into_iter().filter(|(is_underway, _)| *is_underway);
         let moves: Vec<HomeMove> = underway.filter_map(|(_, report)| self.gathered(report)).collect();
         for partition in (1..self.cx.partitions()).map(PartitionId) {
-            let lacks =
-                |(line, known): &(usize, Known)| !self.cx.homes.has_reported(partition, *line, known.version);
+            let lacks = |(line, known): &(usize, Known)| {
+                !self.cx.homes.sibling_has_reported(partition, *line, known.version)
+            };
             let asks = known.iter().any(lacks);
             if asks || !moves.is_empty() {
                 self.cx.send_local(partition, Message::HomeMoves { asks, moves: moves.clone() });
