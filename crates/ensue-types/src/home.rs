@@ -1,4 +1,4 @@
-//! A home of keys that has moved, or is moving, from one datacenter to another (decision 55).
+//! A home of keys that has moved, or is moving, from one datacenter to another (decision 56).
 
 use crate::{DatacenterId, KeyspaceId, Position, TimeVector};
 use bytes::Bytes;

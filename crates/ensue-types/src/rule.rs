@@ -116,7 +116,7 @@ rules! {
     /// 51).
     WaitAtHomeOnlyWhileHeard,
     /// A home that moves begins at its new place when that has applied, and shows, all that former homes executed
-    /// (decision 55).
+    /// (decision 56).
     MoveHomeAfterItsWrites,
     /// A home that has begun to move executes nothing any more at its old place.
     TheFormerHomeStops,

@@ -1,5 +1,5 @@
 //! Which datacenter is the home of which keys now, as the log of this partition says, and what others say of that
-//! (decision 55).
+//! (decision 56).
 //!
 //! The configuration names the first home of each pattern; a move that was logged counts from then on. Every move has a
 //! number, the higher one counts, and only the home itself begins one. A partition executes commands on keys with a

@@ -1,4 +1,4 @@
-//! What operators ask every partition about homes: where they are, and that one moves (decision 55).
+//! What operators ask every partition about homes: where they are, and that one moves (decision 56).
 
 use super::Executor;
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! How a home moves: what the old home and the new one do, and what partitions tell each other of it (decision 55).
+//! How a home moves: what the old home and the new one do, and what partitions tell each other of it (decision 56).
 //!
 //! - *Closing.* An operator says so at the old home. Every partition of it logs that, and executes no more commands on
 //!   keys of the pattern. When all have, none can begin anything that another one takes part in.

@@ -1,4 +1,4 @@
-//! `CAUSAL HOME`: where the homes of keys are, and that one moves (decision 55).
+//! `CAUSAL HOME`: where the homes of keys are, and that one moves (decision 56).
 //!
 //! - Alone: every partition says where homes are, and how far moves have come.
 //! - With a pattern and a datacenter, at the present home: every partition is asked whether the home can move there. If
