@@ -23,8 +23,8 @@ use crate::homes::{is_check, is_on_keys, may_run_at_home};
 use crate::link_rule::{self, NotTheirs};
 use ensue_protocol::Protocol;
 use ensue_types::{
-    Args, Causes, Context, CoreId, DatacenterId, Dependency, HomeMove, Incarnation, KeyspaceId, LogicalTime,
-    OperationId, Part, PartitionId, Position, TimeVector, limits, partition_of,
+    Args, Causes, Context, CoreId, DatacenterId, Dependency, HomeMove, HomeStep, Incarnation, KeyspaceId,
+    LogicalTime, OperationId, Part, PartitionId, Position, TimeVector, limits, partition_of,
 };
 use ensue_wire::{
     Address, ChannelKind, Decision, Envelope, HomeOutcome, HomeRequest, Introduction, Message,
@@ -115,7 +115,11 @@ impl Admission<'_> {
                 self.of_a_publisher(message)
             }
             Message::HomeRequest(request) => self.of_an_origin(request),
-            Message::HomeMoves { moves, .. } => self.moves(moves),
+            Message::HomeMoves { moves, .. } => {
+                let has_stopped = moves.iter().all(|moved| moved.step >= HomeStep::Stopped);
+                admit(has_stopped, "a home that moves, and whose former one has not stopped")?;
+                self.moves(moves)
+            }
             Message::HomeAnswer { outcome: HomeOutcome::Executed { context, .. }, .. } => {
                 self.context(context)
             }
@@ -310,6 +314,8 @@ impl Admission<'_> {
     fn moves(&self, moves: &[HomeMove]) -> Verdict {
         moves.iter().try_for_each(|moved| {
             self.protocol(moved.keyspace)?;
+            let is_possible = (1..=u64::from(HomeMove::VERSION_MAX)).contains(&moved.version);
+            admit(is_possible, "a move of a home with a number that no operator reaches")?;
             let HomeMove { configured, from, home, .. } = moved;
             [configured, from, home].into_iter().try_for_each(|datacenter| self.datacenter(*datacenter))?;
             self.times(&moved.times)?;

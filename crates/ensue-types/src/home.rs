@@ -22,6 +22,11 @@ pub struct HomeMove {
     pub times: TimeVector,
 }
 
+impl HomeMove {
+    /// The highest number of a move: a peer that is wrong shall not end the counting.
+    pub const VERSION_MAX: u32 = u32::MAX;
+}
+
 /// How far a move is. A partition takes these steps one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HomeStep {
