@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use ensue_resp::{CommandSpec, Route, glob};
 use ensue_types::{DatacenterId, HomeMove, KeyspaceId, Reply};
+use ensue_wire::Address;
 
 /// One line of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,14 +57,16 @@ impl KnownHomes {
     }
 
     /// Somebody says so. `configured` are the homes of the configuration.
-    pub(crate) fn learn(&mut self, configured: &[Home], moved: &HomeMove) {
+    pub(crate) fn learn(&mut self, configured: &[Home], moved: &HomeMove, from: Address) {
         let is_it = |home: &Home| {
             (home.keyspace, &home.pattern, home.datacenter)
                 == (moved.keyspace, &moved.pattern, moved.configured)
         };
         let Some(line) = configured.iter().position(is_it) else { return };
-        let known = self.moves[line].as_ref().map_or(0, |known| known.version);
-        if moved.version > known {
+        let known = self.moves[line].as_ref().map_or((0, moved.home), |known| (known.version, known.home));
+        // Of two claims of one number a partition knows which counts, and says it last.
+        let knows = matches!(from, Address::Partition { .. }) && moved.home != known.1;
+        if moved.version > known.0 || knows && moved.version == known.0 {
             self.lines[line].datacenter = moved.home;
             self.moves[line] = Some(moved.clone());
             self.changes += 1;

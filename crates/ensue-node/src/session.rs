@@ -205,7 +205,7 @@ impl Sessions {
             }
             Message::HomeMoves { moves, .. } => {
                 let CoreState { homes, config, .. } = &mut self.core;
-                return moves.iter().for_each(|moved| homes.learn(&config.homes, moved));
+                return moves.iter().for_each(|moved| homes.learn(&config.homes, moved, from));
             }
             Message::HomeReady { .. } | Message::HomeRequest(_) | Message::HomeAnswer { .. } => {
                 return self.on_home_message(now, from, message);

@@ -245,7 +245,9 @@ impl Homes {
     pub(in crate::partition) fn has_reported(&self, to: DatacenterId) -> bool {
         let is_told = |(line, one): (usize, &Line)| {
             one.moved.as_ref().is_none_or(|moved| {
-                moved.step < HomeStep::Stopped || self.heard(to, line).has_come_to(moved.version, moved.step)
+                let heard = self.heard(to, line);
+                let contradicts = heard.version == moved.version && heard.home != moved.home;
+                moved.step < HomeStep::Stopped || !contradicts && heard.has_come_to(moved.version, moved.step)
             })
         };
         self.lines.iter().enumerate().all(is_told)

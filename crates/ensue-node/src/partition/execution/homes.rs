@@ -3,11 +3,11 @@
 use super::Executor;
 use bytes::Bytes;
 use ensue_resp::number::parse_i64;
-use ensue_types::{Args, DatacenterId, HomeMove, HomeStep, KeyspaceId, Reply, TimeVector};
+use ensue_types::{Args, DatacenterId, HomeMove, HomeStep, KeyspaceId, Reply};
 
 impl Executor<'_> {
-    /// `home`: where homes are. With a pattern and a datacenter: whether its home can move there. With a number, too:
-    /// it does, and the move has this number.
+    /// `home`: where homes are. With a pattern and a datacenter: whether its home can move there. With a number, too,
+    /// which only partition 0 is told, so that of two moves one is the first: it does, and the move has this number.
     pub(super) fn execute_home(&mut self, keyspace: KeyspaceId, args: &Args) -> Reply {
         let [pattern, name, rest @ ..] = &args[2..] else { return self.list_homes() };
         let line = self.cx.homes.line_named(keyspace, pattern);
@@ -24,7 +24,12 @@ impl Executor<'_> {
                     Reply::bulk(reason.unwrap_or_default()),
                 ])
             }
-            Some(version) if known.version >= version => Reply::OK,
+            Some(version) if known.version >= version && known.home == to => Reply::OK,
+            // Somebody else was faster, and it moves elsewhere.
+            Some(version) if known.version >= version => {
+                let home = self.cx.name_of(known.home);
+                Reply::Error(format!("NOMOVE the home cannot move now: it moves to {home} already").into())
+            }
             Some(version) => {
                 if let Some(reason) = self.reason_to_stay_home(line, to) {
                     return Reply::Error(format!("NOMOVE the home cannot move now: {reason}").into());
@@ -51,7 +56,7 @@ impl Executor<'_> {
         // Of what a dead one had applied nobody knows more than what it had to have when it started.
         let before = homes.moved(line).filter(|_| is_claimed);
         let before = before.map(|moved| (moved.applied.clone(), moved.times.clone()));
-        let (applied, times) = before.unwrap_or_else(|| (Vec::new(), TimeVector::default()));
+        let (applied, times) = before.unwrap_or_default();
         let moved = HomeMove {
             keyspace: home.keyspace,
             pattern: home.pattern.clone(),
@@ -93,14 +98,25 @@ impl Executor<'_> {
         }
         let is_needed = |other: &DatacenterId| *other == to || home != own;
         let is_away = |other: &DatacenterId| !failed.is_linked(*other);
-        let away = self.others.living().filter(is_needed).find(is_away)?;
-        Some(format!("partition {id} has no link to {}", name(away)))
+        if let Some(away) = self.others.living().filter(is_needed).find(is_away) {
+            return Some(format!("partition {id} has no link to {}", name(away)));
+        }
+        let follows = || self.others.is_followed_by(self.cx, to, HOME_LAG_MS_MAX);
+        (home == own && !follows()).then(|| {
+            format!(
+                "{} is starting, filling its directory, or far behind what partition {id} has written",
+                name(to)
+            )
+        })
     }
 }
 
 fn version(word: &Bytes) -> Option<u64> {
     u64::try_from(parse_i64(word)?).ok()
 }
+
+/// A datacenter that lacks more than what was written in this time would keep the keys unwritten for as long.
+const HOME_LAG_MS_MAX: u64 = 10_000;
 
 const NO_SUCH_HOME: Reply =
     Reply::error("ERR there is no home of this pattern, or no datacenter of this name");

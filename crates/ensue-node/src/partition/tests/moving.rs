@@ -1,15 +1,17 @@
 //! A home that moves: when the old one stops and says so, when the new one starts, and what a restart knows of that.
 
 use super::homes::with_homes;
-use super::identity::{answer, partition, sent};
+use super::identity::{answer, beginning, partition, sent};
 use super::versions::{OTHER, World, put};
 use super::{PARTITION, config};
 use crate::AppendFsync;
 use crate::config::DatacenterTopology;
 use crate::partition::Partition;
+use crate::partition::journal::open::Open;
 use ensue_store::testing::Files;
 use ensue_types::{
-    Breaking, DatacenterId, HomeMove, HomeStep, KeyspaceId, LogicalTime, Now, Position, Rule, TimeVector,
+    Breaking, CoreId, DatacenterId, HomeMove, HomeStep, Incarnation, KeyspaceId, LogicalTime, Now,
+    PartitionId, Position, Rule, TimeVector,
 };
 use ensue_wire::{Address, Message};
 use std::sync::Arc;
@@ -28,8 +30,15 @@ fn under(protocol: &str, files: Files) -> World {
     let mut world = World { partition, now: NOW, files }.started();
     world.partition.on_link_up(NOW, OTHER, &|_| true);
     world.work();
+    resume(&mut world, ELSEWHERE);
     sent(&mut world);
     world
+}
+
+/// A datacenter asks for the stream of this one from its beginning.
+fn resume(world: &mut World, from: Address) {
+    let received = Position::before(Incarnation(1));
+    world.message(from, Message::StreamResume { incarnation: Incarnation(1), received });
 }
 
 fn started(files: Files) -> World {
@@ -187,6 +196,186 @@ fn a_home_moves_from_here_to_whom_there_is_a_link_and_from_a_dead_one_to_here() 
     assert!(answer(&mut world, "causal home away:* dc1 1").contains("OK"));
     pass(&mut world);
     assert!(answer(&mut world, "SET away:k 1 NX").contains("OK"), "nobody else is left to agree");
+}
+
+#[test]
+fn a_home_stays_whose_new_place_does_not_follow() {
+    let mut world = started(Files::new());
+    world.partition.others.replication.sender_mut(OTHER).expect("it is known").on_link_down();
+    let reason = answer(&mut world, "causal home own:* dc2 1");
+    assert!(reason.contains("NOMOVE") && reason.contains("dc2 is starting"), "{reason}");
+    resume(&mut world, ELSEWHERE);
+    assert!(answer(&mut world, "SET own:k 1").contains("OK"));
+    world.now.monotonic_us += 60_000_000;
+    let reason = answer(&mut world, "causal home own:* dc2 1");
+    assert!(reason.contains("NOMOVE") && reason.contains("far behind"), "{reason}");
+}
+
+fn second_of_four() -> World {
+    of_four(SECOND)
+}
+
+/// Four datacenters of two partitions each; the world is a partition of the first, and has a link to all.
+fn of_four(id: PartitionId) -> World {
+    let mut config = with_homes(config(AppendFsync::Always));
+    config.tuning.checkpoint_bytes = u64::MAX;
+    config.topology.partitions = 2;
+    for name in ["dc3", "dc4"] {
+        let one = DatacenterTopology { name: name.into(), ..config.topology.datacenters[1].clone() };
+        config.topology.datacenters.push(one);
+    }
+    for one in &mut config.topology.datacenters {
+        one.placement = vec![CoreId(0), CoreId(0)];
+    }
+    let protocol = || ensue_protocol::by_name("eventual", Default::default()).expect("it is known");
+    let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
+    let partition = Partition::new(id, Arc::new(config), protocols, NOW);
+    let mut world = World { partition, now: NOW, files: Files::new() }.started();
+    for other in [OTHER, DC3, DC4] {
+        world.partition.on_link_up(NOW, other, &|_| true);
+    }
+    world.work();
+    sent(&mut world);
+    world
+}
+
+const SECOND: PartitionId = PartitionId(1);
+const DC3: DatacenterId = DatacenterId(2);
+const DC4: DatacenterId = DatacenterId(3);
+
+fn of(datacenter: DatacenterId) -> Address {
+    Address::Partition { datacenter, partition: SECOND }
+}
+
+/// Partition 0 of this datacenter says how far it is.
+fn first_says(world: &mut World, moved: HomeMove) {
+    let from = Address::Partition { datacenter: OWN, partition: PartitionId(0) };
+    world.message(from, Message::HomeMoves { asks: false, moves: vec![moved] });
+}
+
+fn claimed(home: DatacenterId) -> HomeMove {
+    let moved = moved("away:*", [OTHER, OTHER, home], HomeStep::Stopped);
+    HomeMove { is_claimed: true, applied: Vec::new(), ..moved }
+}
+
+/// The number, the home and the step of the latest move of `away:*`.
+fn known(world: &World) -> (u64, DatacenterId, HomeStep) {
+    let known = world.partition.cx.homes.known(1);
+    (known.version, known.home, known.step)
+}
+
+#[test]
+fn a_partition_claims_with_partition_0_what_a_dead_home_had_or_had_given_to_others_of_this_datacenter() {
+    for is_claimed in [true, false] {
+        let said = HomeMove { is_claimed, ..claimed(OWN) };
+        let mut world = second_of_four();
+        first_says(&mut world, said.clone());
+        assert_eq!(known(&world).0, 0, "the former home lives, and says itself what it has executed");
+        world.run("causal dead dc2 confirm");
+        world.run("causal dead dc4 confirm");
+        first_says(&mut world, HomeMove { version: 2, from: DC4, ..said.clone() });
+        assert_eq!(known(&world).0, 0, "it has not heard of the move to the other dead one");
+        first_says(&mut world, said);
+        assert_eq!(known(&world), (1, OWN, HomeStep::Stopped));
+        pass(&mut world);
+        assert!(is_refused(&mut world, "SET away:k 1"), "the others have not agreed");
+        assert!(world.partition.cx.homes.moved(1).is_some_and(|moved| moved.is_claimed));
+    }
+}
+
+#[test]
+fn of_two_moves_with_one_number_the_first_that_is_told_stays() {
+    let mut world = second_of_four();
+    for other in [OTHER, DC3] {
+        resume(&mut world, of(other));
+    }
+    assert!(answer(&mut world, "causal home own:* dc2 1").contains("OK"));
+    assert!(answer(&mut world, "causal home own:* dc2 1").contains("OK"), "it can be said again");
+    let reason = answer(&mut world, "causal home own:* dc3 1");
+    assert!(reason.contains("NOMOVE") && reason.contains("it moves to dc2 already"), "{reason}");
+}
+
+#[test]
+fn of_two_claims_with_one_number_the_same_counts_everywhere() {
+    let says = |world: &mut World, moved: HomeMove| {
+        world.message(of(moved.home), Message::HomeMoves { asks: false, moves: vec![moved] });
+        sent(world);
+        known(world).1
+    };
+    let mut world = second_of_four();
+    world.run("causal dead dc2 confirm");
+    assert_eq!(says(&mut world, claimed(DC4)), DC4);
+    assert_eq!(says(&mut world, claimed(DC3)), DC3);
+    assert_eq!(says(&mut world, claimed(DC4)), DC3, "the later one counts nowhere");
+    assert_eq!(told(&mut world), [DC4], "it has not said that it agrees");
+    first_says(&mut world, claimed(OWN));
+    assert_eq!(known(&world).1, OWN);
+    assert_eq!(says(&mut world, claimed(DC3)), OWN);
+    // What the former home had begun counts before every claim.
+    let begun = HomeMove { is_claimed: false, ..claimed(DC4) };
+    assert_eq!(says(&mut world, begun), DC4);
+    assert_eq!(says(&mut world, claimed(DC3)), DC4);
+    // A claim of who is dead counts less than one of who lives.
+    let mut world = second_of_four();
+    world.run("causal dead dc2 confirm");
+    assert_eq!(says(&mut world, claimed(DC3)), DC3);
+    world.run("causal dead dc3 confirm");
+    assert_eq!(says(&mut world, claimed(DC4)), DC4);
+}
+
+/// It may lose its log after it has said that it is closed, or has stopped.
+#[test]
+fn partitions_of_a_former_home_hear_of_the_move_from_partition_0_until_the_new_one_has_started() {
+    let second = Address::Partition { datacenter: OWN, partition: SECOND };
+    let tells_second = |world: &mut World| {
+        sent(world);
+        world.now.monotonic_us += 1_000_000;
+        world.partition.on_timer(world.now);
+        world.work();
+        let mut said = std::iter::from_fn(|| world.partition.cx.outbox.next());
+        said.any(|one| one.to == second && matches!(one.message, Message::HomeMoves { .. }))
+    };
+    let mut world = of_four(PartitionId(0));
+    resume(&mut world, ELSEWHERE);
+    assert!(answer(&mut world, "causal home own:* dc2 1").contains("OK"));
+    assert!(tells_second(&mut world));
+    let given = |step| moved("own:*", [OWN, OWN, OTHER], step);
+    for step in [HomeStep::Closing, HomeStep::Closed] {
+        world.message(second, Message::HomeMoves { asks: false, moves: vec![given(step)] });
+        pass(&mut world);
+    }
+    assert_eq!(world.partition.cx.homes.known(0).step, HomeStep::Stopped);
+    assert!(tells_second(&mut world));
+    let mut lost = second_of_four();
+    first_says(&mut lost, given(HomeStep::Stopped));
+    assert!(is_refused(&mut lost, "SET own:k 1"));
+    assert_eq!(lost.partition.cx.homes.known(0).step, HomeStep::Closing);
+    hear(&mut world, given(HomeStep::Started));
+    assert!(!tells_second(&mut world));
+}
+
+/// Which datacenters are told of homes when time passes.
+fn told(world: &mut World) -> Vec<DatacenterId> {
+    sent(world);
+    world.now.monotonic_us += 1_000_000;
+    world.partition.on_timer(world.now);
+    world.work();
+    let said = std::iter::from_fn(|| world.partition.cx.outbox.next());
+    let moves = said.filter(|one| matches!(one.message, Message::HomeMoves { .. }));
+    moves.map(|one| one.to.datacenter()).filter(|datacenter| *datacenter != OWN).collect()
+}
+
+/// It waits for the one that catches up, and would not answer before.
+#[test]
+fn who_catches_up_does_not_wait_for_the_word_of_a_datacenter_that_nobody_has_met() {
+    let mut config = with_homes(config(AppendFsync::Always));
+    config.tuning.checkpoint_bytes = u64::MAX;
+    let mut world = World { partition: partition(config), now: NOW, files: Files::new() }.started();
+    let Partition { others, cx, .. } = &mut world.partition;
+    others.begin_to_catch_up(cx, 0, 0, &mut Open::default());
+    assert_eq!(cx.homes.unheard().len(), 1);
+    world.message(ELSEWHERE, Message::Introduce(beginning()));
+    assert!(world.partition.cx.homes.unheard().is_empty());
 }
 
 /// The home is dead: who claims it starts when all that are left know that, so that nobody starts by an older move.

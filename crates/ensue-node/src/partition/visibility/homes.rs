@@ -41,17 +41,31 @@ impl Visibility<'_> {
         }
         let known = self.cx.homes.known(line);
         let contradicts = known.version == moved.version && known.home != moved.home;
-        let is_new = !known.has_come_to(moved.version, moved.step);
-        if is_new && !contradicts && moved.step >= HomeStep::Stopped {
+        let is_new = match contradicts {
+            true => self.is_before_ours(line, &moved),
+            false => !known.has_come_to(moved.version, moved.step),
+        };
+        if is_new && moved.step >= HomeStep::Stopped {
             self.cx.note_moved(line, moved);
         }
+    }
+
+    /// Whether another move of the same number counts, and the one that is known here does not. A claim gives way to
+    /// what the former home had begun, and to the claim of who is not dead, and comes first. Nobody starts whose claim
+    /// gives way: it would have to hear its own from who keeps to the other one.
+    fn is_before_ours(&self, line: usize, moved: &HomeMove) -> bool {
+        let Some(known) = self.cx.homes.moved(line).filter(|known| known.is_claimed) else { return false };
+        let serves = known.home == self.cx.datacenter && known.step == HomeStep::Started;
+        let is_dead = |datacenter: DatacenterId| self.others.failover.failed.contains(datacenter);
+        let rank = |one: &HomeMove| (is_dead(one.home), one.home);
+        !serves && (!moved.is_claimed || rank(moved) < rank(known))
     }
 
     /// Another partition of this datacenter says how far it is, or, from partition 0, how far all are.
     fn hear_within(&mut self, from: PartitionId, asks: bool, moves: Vec<HomeMove>) {
         for moved in &moves {
             if let Some(line) = self.cx.homes.line_about(moved) {
-                self.close_with_others(line, moved);
+                self.follow_within(line, moved);
             }
         }
         if self.cx.id != GATHERER {
@@ -88,14 +102,27 @@ impl Visibility<'_> {
         Some(HomeMove { step, applied: Vec::new(), times: TimeVector::default(), ..moved })
     }
 
-    /// Whoever hears that this datacenter gives a home away does so, too.
-    fn close_with_others(&mut self, line: usize, moved: &HomeMove) {
-        let is_ours = moved.from == self.cx.datacenter && !moved.is_claimed;
-        if is_ours && self.cx.homes.known(line).version < moved.version {
-            let (applied, times) = (Vec::new(), TimeVector::default());
-            let moved = HomeMove { step: HomeStep::Closing, applied, times, ..moved.clone() };
-            self.cx.note_moved(line, moved);
+    /// Whoever hears that this datacenter gives a home away, or claims one, does so, too. What a home that has died
+    /// since had given to others of this datacenter is claimed here: it says no more what it had executed.
+    fn follow_within(&mut self, line: usize, moved: &HomeMove) {
+        let (own, known) = (self.cx.datacenter, self.cx.homes.known(line));
+        let contradicts = known.version == moved.version && known.home != moved.home;
+        let is_new = known.version < moved.version || contradicts && self.is_before_ours(line, moved);
+        let is_given = moved.from == own && !moved.is_claimed;
+        // Who lacks an earlier move lacks what its new home had to have, too.
+        let before = self.cx.homes.moved(line);
+        let from =
+            before.filter(|_| contradicts).map_or(self.cx.homes.datacenter(line), |before| before.from);
+        let is_dead = self.others.failover.failed.contains(moved.from);
+        let is_taken = moved.home == own && from == moved.from && is_dead;
+        if !is_new || !is_given && !is_taken {
+            return;
         }
+        let step = if is_given { HomeStep::Closing } else { HomeStep::Stopped };
+        // Of what a dead one had applied nobody knows more than what it had to have when it started.
+        let before = before.filter(|_| is_taken).map(|before| (before.applied.clone(), before.times.clone()));
+        let (applied, times) = before.unwrap_or_default();
+        self.cx.note_moved(line, HomeMove { step, is_claimed: is_taken, applied, times, ..moved.clone() });
     }
 
     /// Comes to the next steps of moves, if it can, and says what others lack.
@@ -130,7 +157,9 @@ impl Visibility<'_> {
                 if all_are(HomeStep::Closing) && self.is_drained(line) {
                     self.cx.homes.note_closed(line);
                 }
-                if all_are(HomeStep::Closed) {
+                // All may have been closed before this one lost its log, and served again.
+                let is_closed = self.cx.homes.known(line).step == HomeStep::Closed;
+                if is_closed && all_are(HomeStep::Closed) {
                     let moved = self.as_stopped(moved);
                     self.cx.note_moved(line, moved);
                 }
@@ -201,7 +230,9 @@ impl Visibility<'_> {
         let is_ours = |moved: &HomeMove| moved.from == own || moved.home == own;
         let is_underway = |moved: &HomeMove| match moved.step {
             HomeStep::Closing => moved.from == own,
-            HomeStep::Stopped | HomeStep::Ready => moved.home == own,
+            // A partition of the former home that loses its log hears of it from the others.
+            HomeStep::Stopped => moved.home == own || moved.from == own,
+            HomeStep::Ready => moved.home == own,
             _ => false,
         };
         let mut reports = Vec::new();

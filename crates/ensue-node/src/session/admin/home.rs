@@ -2,25 +2,25 @@
 //!
 //! - Alone: every partition says where homes are, and how far moves have come.
 //! - With a pattern and a datacenter, at the present home: every partition is asked whether the home can move there. If
-//!   all say so, every partition begins, which nobody can take back. Where some have begun and others have not, since
-//!   one did not answer, the others do so.
+//!   all say so, partition 0 begins, which nobody can take back, and the others hear of it from there. So of two moves
+//!   that are asked for at once one is refused.
 //! - With a home that was declared dead, at the datacenter that shall be the new one: the same, confirmed by a digest,
-//!   because what the dead one had granted may be granted again.
+//!   because what the dead one had granted may be granted again. It can be said again where it has begun already.
 
-use super::dead::Known;
 use crate::homes::Home;
+use crate::partition::state_hash;
 use crate::session::core_state::CoreState;
 use crate::session::failure::UNANSWERED;
 use crate::session::plan::Plan;
 use crate::session::plan::combine::Combination;
 use bytes::Bytes;
-use ensue_types::{Args, HomeStep, KeyspaceId, Reply};
+use ensue_types::{Args, HomeMove, HomeStep, KeyspaceId, PartitionId, Reply};
 
 /// An operator asks about homes, or has one moved.
 #[derive(Clone, Debug)]
 pub(crate) enum Homes {
     List,
-    Move { pattern: Bytes, to: Bytes, is_claim: bool, digest: Option<Bytes> },
+    Move { keyspace: KeyspaceId, pattern: Bytes, to: Bytes, is_claim: bool, digest: Option<Bytes> },
 }
 
 impl Homes {
@@ -40,7 +40,7 @@ impl Homes {
 
     fn ask(core: &CoreState, keyspace: KeyspaceId, words: &[Bytes]) -> Result<(Homes, Plan), Reply> {
         let (pattern, to, digest) = match words {
-            [] => return Ok((Homes::List, plan(core, Combination::Concatenate, false, &[]))),
+            [] => return Ok((Homes::List, question(core, &[]))),
             [pattern, to] => (pattern, to, None),
             [pattern, to, confirm, digest] if confirm.eq_ignore_ascii_case(b"confirm") => {
                 (pattern, to, Some(digest.clone()))
@@ -58,18 +58,17 @@ impl Homes {
             return Err(error(format!("ERR keyspace {number} has no home with exactly the pattern {shown}")));
         };
         let (own, shown) = (topology.datacenter, topology.name_of(home.datacenter));
-        let is_claim = home.datacenter != own;
-        if home.datacenter == datacenter && !is_claim {
-            return Err(error(format!("ERR {shown} is the home already")));
-        }
-        if is_claim && datacenter != own {
+        // Who asks at the new home has the old one declared dead; some partitions may know of the move already.
+        let is_claim = datacenter == own;
+        if home.datacenter != own && !is_claim {
             return Err(error(format!(
                 "ERR the home is {shown}: say it at a node of {shown}, or, when {shown} was declared dead, at a node \
                  of the datacenter that shall be the home"
             )));
         }
-        let plan = plan(core, Combination::Concatenate, false, &[pattern, to]);
-        Ok((Homes::Move { pattern: pattern.clone(), to: to.clone(), is_claim, digest }, plan))
+        let plan = question(core, &[pattern, to]);
+        let (pattern, to) = (pattern.clone(), to.clone());
+        Ok((Homes::Move { keyspace, pattern, to, is_claim, digest }, plan))
     }
 
     /// All partitions have answered: the plan that begins the move, or the answer if nothing begins.
@@ -79,22 +78,30 @@ impl Homes {
         };
         match self {
             Homes::List => Err(list(core, said)),
-            Homes::Move { pattern, to, is_claim, digest } => {
+            Homes::Move { keyspace, pattern, to, is_claim, digest } => {
                 let version = version(said, &to)?;
                 if is_claim {
-                    confirm(&pattern, &to, version, digest.as_deref())?;
+                    confirm(keyspace, [&pattern, &to], version, digest.as_deref())?;
                 }
                 let number = Bytes::from(version.to_string());
-                Ok(plan(core, Combination::AllOk, true, &[&pattern, &to, &number]))
+                let first = std::iter::once(PartitionId(0));
+                let mut plan = Plan::single(core.partitions());
+                plan.add_for_each(Combination::AllOk, true, first, &args(&[&pattern, &to, &number]));
+                Ok(plan)
             }
         }
     }
 }
 
-fn plan(core: &CoreState, how: Combination, writes: bool, words: &[&Bytes]) -> Plan {
+/// What every partition is asked.
+fn question(core: &CoreState, words: &[&Bytes]) -> Plan {
+    Plan::fan_out(Combination::Concatenate, false, core.partitions(), &args(words))
+}
+
+fn args(words: &[&Bytes]) -> Args {
     let mut args: Args = [&b"causal"[..], b"home"].map(Bytes::from_static).to_vec();
     args.extend(words.iter().copied().cloned());
-    Plan::fan_out(how, writes, core.partitions(), &args)
+    args
 }
 
 /// The number of the move, from what partitions say; or why one of them refuses. One that has begun goes on.
@@ -111,13 +118,24 @@ fn version(said: &[Reply], to: &[u8]) -> Result<i64, Reply> {
         latest = latest.max(*version);
         begun = begun.max((*has_begun > 0).then_some(*version));
     }
-    Ok(begun.unwrap_or(latest + 1))
+    match begun.unwrap_or(latest.saturating_add(1)) {
+        version if version <= i64::from(HomeMove::VERSION_MAX) => Ok(version),
+        _ => Err(Reply::error("NOMOVE the home cannot move now: it has moved as often as can be counted")),
+    }
 }
 
 /// A dead home may have granted what it is about to grant again.
-fn confirm(pattern: &Bytes, to: &[u8], version: i64, digest: Option<&[u8]>) -> Result<(), Reply> {
-    let shown = format!("{}{version:04x}", Known::whose(to));
-    let (pattern, to) = (String::from_utf8_lossy(pattern), String::from_utf8_lossy(to));
+fn confirm(
+    keyspace: KeyspaceId,
+    words: [&[u8]; 2],
+    version: i64,
+    digest: Option<&[u8]>,
+) -> Result<(), Reply> {
+    let [pattern, to] = words;
+    let lengths = words.map(|word| word.len().to_le_bytes());
+    let parts = [&[keyspace.0][..], &lengths[0], pattern, &lengths[1], to, &version.to_le_bytes()];
+    let shown = format!("{:016x}", state_hash(parts));
+    let [pattern, to] = words.map(String::from_utf8_lossy);
     match digest {
         Some(digest) if digest.eq_ignore_ascii_case(shown.as_bytes()) => Ok(()),
         Some(_) => Err(error(format!(

@@ -105,3 +105,81 @@ fn who_is_asked_and_knows_no_other_home_says_so() {
     answer(&mut world, &request, HomeOutcome::Refused { reply: MOVING });
     assert!(world.received().starts_with("-HOMEAWAY "));
 }
+
+/// What an operator is answered when every partition has said of a move that nothing is in its way.
+fn operator_hears(world: &mut World, line: &str) -> String {
+    world.send(&[line]);
+    for _ in 0..PARTITIONS {
+        world.executed(vec![Reply::Array(vec![Reply::Integer(0), Reply::Integer(0), Reply::bulk("")])]);
+    }
+    world.received()
+}
+
+/// The digest that shows what a claim would do.
+fn digest(world: &mut World, keyspace: u8, pattern: &str) -> String {
+    world.send(&[&format!("SELECT {keyspace}")]);
+    world.received();
+    let shown = operator_hears(world, &format!("CAUSAL HOME {pattern} dc1"));
+    let word = shown.split('|').nth(2).expect("a digest");
+    assert_eq!(word.len(), 16, "{shown}");
+    word.to_owned()
+}
+
+#[test]
+fn a_digest_confirms_the_claim_that_it_was_shown_for_and_no_other() {
+    let mut config = config_with_homes();
+    let other = crate::Home { pattern: "limit:*".into(), ..config.homes[0].clone() };
+    config.homes.push(other);
+    let mut world = World::with(config);
+    world.drain();
+    ready(&mut world, FAR_BOOT);
+    let [lock, limit] = ["lock:*", "limit:*"].map(|pattern| digest(&mut world, 0, pattern));
+    let beside = digest(&mut world, 1, "lock:*");
+    assert!(lock != limit && lock != beside, "{lock} {limit} {beside}");
+    world.send(&["SELECT 0"]);
+    world.received();
+    let refused = operator_hears(&mut world, &format!("CAUSAL HOME lock:* dc1 CONFIRM {limit}"));
+    assert!(refused.starts_with("-CHANGED"), "{refused}");
+    assert!(world.sent.is_empty());
+    assert_eq!(operator_hears(&mut world, &format!("CAUSAL HOME lock:* dc1 CONFIRM {lock}")), "");
+    world.executed(vec![Reply::OK]);
+    assert_eq!(world.received(), "+OK|");
+}
+
+/// Two who ask for different moves at once could each be the first in some of the partitions.
+#[test]
+fn partition_0_begins_to_move_a_home_and_the_others_hear_of_it_there() {
+    let mut world = world();
+    assert_eq!(operator_hears(&mut world, "CAUSAL HOME own:* dc2"), "");
+    assert_eq!(world.sent.len(), 1, "one partition begins");
+    let begins = world.next();
+    assert_eq!(partition(&begins), 0);
+    world.sent.push_front(begins);
+    world.executed(vec![Reply::OK]);
+    assert_eq!(world.received(), "+OK|");
+}
+
+/// Some of its partitions know the move, and the others have to be told: so it can be said again.
+#[test]
+fn a_home_can_be_claimed_also_where_sessions_know_that_it_has_moved_here() {
+    let mut world = world();
+    moves(&mut world, "lock:*", [FAR, HERE], 1);
+    let shown = operator_hears(&mut world, "CAUSAL HOME lock:* dc1");
+    assert!(shown.contains("was declared dead"), "{shown}");
+}
+
+#[test]
+fn of_two_claims_with_one_number_the_one_counts_that_a_partition_says() {
+    let mut world = world();
+    let home = |world: &World| world.sessions.core.homes.lines()[0].datacenter;
+    moves(&mut world, "lock:*", [FAR, THIRD], 1);
+    moves(&mut world, "lock:*", [FAR, HERE], 1);
+    assert_eq!(home(&world), HERE);
+    let told = world.sessions.core.homes.moves();
+    let stale = HomeMove { home: THIRD, ..told[0].clone() };
+    let [from, to] = [1, 0].map(|core| Address::Core { datacenter: HERE, core: CoreId(core) });
+    let message = Message::HomeMoves { asks: false, moves: vec![stale] };
+    world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });
+    world.drain();
+    assert_eq!(home(&world), HERE, "a core may have heard of it earlier");
+}
