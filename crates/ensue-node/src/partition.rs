@@ -552,6 +552,7 @@ impl Partition {
         self.executor().on_decisions_synced(synced);
         self.visibility().report_failed();
         self.visibility().go_on_retiring();
+        self.visibility().go_on_moving();
         self.maintenance.balance(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.maintenance.collect(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.visibility().maintain_branches();
@@ -774,7 +775,7 @@ impl Partition {
         if !matches!(self.stage, Stage::Serving) || self.keyspaces.is_in_script() {
             return;
         }
-        if !self.others.is_catching_up() || self.others.awaits_words() {
+        if !self.others.is_catching_up() || self.others.awaits_words() || self.visibility().awaits_homes() {
             return;
         }
         if self.others.may_place_local_parts() {

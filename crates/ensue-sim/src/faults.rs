@@ -166,6 +166,7 @@ kinds! {
     learn_datacenter::LearnDatacenter,
     add_datacenter::AddDatacenter,
     retire_datacenter::RetireDatacenter,
+    move_home::MoveHome,
 }
 
 /// The kinds that a world knows only where directories may be lost.
