@@ -204,7 +204,7 @@ impl Workload {
 
     /// What asks for the digest of the keyspace of these clients, if there are any.
     pub fn digest_of_homes(&self) -> Option<String> {
-        (!self.at_home.clients.is_empty()).then(|| format!("CAUSAL DIGEST {KEYSPACE}"))
+        (!self.at_home.clients.is_empty()).then(|| format!("CAUSAL DIGEST {HOME_KEYSPACE}"))
     }
 
     /// Whether it is known what is left in the queues.
