@@ -379,8 +379,7 @@ impl Engine {
             Value::String(words) => words.as_bytes().to_vec(),
             _ => b"ERR unknown error".to_vec(),
         };
-        // These words alone, behind a place: a script may have said them within an error of its own.
-        if words == b"ERR not enough memory" || words.ends_with(b": not enough memory") {
+        if is_short_of_memory(words.strip_prefix(b"ERR ").unwrap_or(&words)) {
             return Err(self.budget.stop(Stop::Memory));
         }
         let mut words = one_line(&words).into_owned();
@@ -429,6 +428,12 @@ fn without_first_line(text: &[u8]) -> &[u8] {
         true => &text[text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len())..],
         false => text,
     }
+}
+
+/// Whether an error is the interpreter's own that memory is short: these words alone, or behind a place. A script may
+/// say them within an error of its own.
+fn is_short_of_memory(words: &[u8]) -> bool {
+    words == b"not enough memory" || words.ends_with(b": not enough memory")
 }
 
 /// Words as one line of a reply: what ends a line in the protocol must not stand in them.

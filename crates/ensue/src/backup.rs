@@ -90,7 +90,7 @@ pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<ExitCode> {
         }
     };
     ended?;
-    let bytes = manifest.bytes();
+    let (bytes, reused): (u64, u64) = (manifest.bytes(), reused.iter().sum());
     let (paint, fetched) = (Paint::for_stdout(), bytes - reused);
     println!("{}", folder.display());
     println!(
@@ -194,8 +194,8 @@ struct Copy<'a> {
 /// A copy that was made.
 struct Made {
     manifest: Manifest,
-    /// Bytes that an earlier copy had.
-    reused: u64,
+    /// Of each file, the bytes that an earlier copy had.
+    reused: Vec<u64>,
     partitions: u32,
 }
 
@@ -203,15 +203,15 @@ impl Copy<'_> {
     fn make(&self, source: &mut Target, kept: &Kept) -> anyhow::Result<Made> {
         let datacenter = self.datacenter(source, &kept.files)?;
         let total = kept.files.iter().map(|(_, file)| file.length).sum();
-        let (mut progress, mut done, mut reused) = (Progress::new(), 0, 0);
+        let (mut progress, mut done, mut reused) = (Progress::new(), 0, Vec::new());
         for (node, file) in &kept.files {
             let path = self.folder.join(&datacenter).join(&file.name);
             fs::create_dir_all(path.parent().unwrap_or(self.folder))?;
             if self.is_there(file, &path) {
-                reused += file.length;
+                reused.push(file.length);
             } else {
                 let known = self.begin_with_earlier(source, *node, file, &path)?;
-                reused += known;
+                reused.push(known);
                 self.write(source, (*node, file), &path, known, |of_file| {
                     let written = done + of_file;
                     progress.show(written, Some(total), || format!("{} of {}", size(written), size(total)));
@@ -247,13 +247,19 @@ impl Copy<'_> {
     /// read from its nodes once more, which still keep it.
     fn check(&self, source: &mut Target, kept: &Kept, mut made: Made) -> anyhow::Result<Made> {
         let (mut partitions, mut damaged) = check(self.folder)?;
-        if let Some((earlier, _)) = self.earlier.filter(|_| !damaged.is_empty() && made.reused > 0) {
-            println!("{} is damaged: what it had of the damaged partitions is read anew", earlier.display());
-            for (node, file) in &kept.files {
+        let was_reused = made.reused.iter().any(|bytes| *bytes > 0);
+        if let Some((earlier, _)) = self.earlier.filter(|_| !damaged.is_empty() && was_reused) {
+            println!(
+                "{} partitions are damaged, and read again without {}",
+                damaged.len(),
+                earlier.display()
+            );
+            for ((node, file), reused) in kept.files.iter().zip(&mut made.reused) {
                 if damaged.iter().any(|(partition, _)| *partition == moment::partition_of(&file.name)) {
                     let path = self.folder.join(&made.manifest.datacenter).join(&file.name);
                     fs::remove_file(&path).with_context(|| path.display().to_string())?;
                     self.write(source, (*node, file), &path, 0, |_| {})?;
+                    *reused = 0;
                 }
             }
             (partitions, damaged) = check(self.folder)?;

@@ -6,7 +6,7 @@ use super::Report;
 use super::code::{Source, has_word};
 
 /// The crates, the identifier, and what is written instead.
-const OLD_NAMES: [(&[&str], &str, &str); 97] = [
+const OLD_NAMES: [(&[&str], &str, &str); 98] = [
     (&["ensue-node"], "Survey", "Metrics"),
     (&["ensue-node", "ensue-wire"], "Surveyed", "MetricsAnswer"),
     (&["ensue-node", "ensue-wire"], "Regain", "TailFetch"),
@@ -60,7 +60,7 @@ const OLD_NAMES: [(&[&str], &str, &str); 97] = [
     (&["ensue-node"], "asks_previous", "wants_previous"),
     (&["ensue-node"], "ask_anew", "request_anew"),
     (&["ensue-node"], "first_to_ask_anew", "first_to_request_anew"),
-    (&["ensue-node"], "heard_us", "message_us"),
+    (&["ensue-node"], "heard_us", "last_message_us"),
     (&["ensue-node"], "told_us", "notified_us"),
     (&["ensue-node"], "tell_figures", "publish_metrics"),
     (&["ensue-node"], "begins_life", "begins_incarnation"),
@@ -81,9 +81,10 @@ const OLD_NAMES: [(&[&str], &str, &str); 97] = [
     (&["ensue-node"], "all_have_told", "all_have_reported"),
     (&["ensue-node"], "note_heard", "note_arrival"),
     (&["ensue-node"], "note_end_everywhere", "note_end_at_all"),
-    (&["ensue-node"], "is_nowhere", "is_unreceived"),
+    (&["ensue-node"], "is_nowhere", "is_beyond_end"),
     (&["ensue-node"], "is_heard_by", "is_acknowledged_by"),
     (&["ensue-node"], "heard_by", "acknowledged_by"),
+    (&["ensue-node"], "note_heard_by", "note_acknowledged_by"),
     (&["ensue-node"], "asks_siblings", "queries_siblings"),
     (&["ensue-protocol", "ensue-node"], "asks_coordinator", "queries_coordinator"),
     (&["ensue-node"], "asked_again", "requested_again"),
@@ -98,7 +99,7 @@ const OLD_NAMES: [(&[&str], &str, &str); 97] = [
     (&["ensue-node"], "will_promise_later", "will_close_later"),
     (&["ensue-node"], "may_promise", "may_close_time"),
     (&["ensue-node"], "promise_times", "close_times"),
-    (&["ensue-node"], "is_vouched_for", "is_allowed"),
+    (&["ensue-node"], "is_vouched_for", "starts_alone"),
     (&["ensue-node"], "is_theirs_to_say", "may_speak"),
     (&["ensue-node"], "check_hearsay", "check_report"),
     (&["ensue-node"], "Life", "Lifecycle"),

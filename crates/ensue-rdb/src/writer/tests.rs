@@ -150,6 +150,8 @@ proptest! {
         let mut bytes = written(&entries, FileVersion::Eleven);
         let place = place.index(bytes.len() - 8);
         bytes[place] ^= 1 << bit;
+        // Files before version 5 have no checksum.
+        prop_assume!(!bytes.starts_with(b"REDIS0001"));
         prop_assert!(read(&bytes).is_err());
         let mut reader = match RdbReader::new(&bytes[..]) {
             Ok(reader) => reader,

@@ -8,7 +8,7 @@
 use super::budget::{Budget, Steps, Stop};
 use super::json::Settings;
 use super::random::Random;
-use super::{PRELUDE, libraries, one_line};
+use super::{PRELUDE, is_short_of_memory, libraries, one_line};
 use crate::handlers::{HandledSibling, HandlerFailure, HandlerLimits};
 use bytes::Bytes;
 use mlua::{ChunkMode, Compiler, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
@@ -122,7 +122,7 @@ impl Interpreter {
                 Some(Value::String(words)) => shortened(&words.as_bytes()),
                 _ => "an error that is no text".to_owned(),
             };
-            return Ok(Err(match words == "not enough memory" || words.ends_with(": not enough memory") {
+            return Ok(Err(match is_short_of_memory(words.as_bytes()) {
                 true => HandlerFailure::Memory,
                 false => HandlerFailure::Error(words),
             }));

@@ -5,7 +5,7 @@
 
 use super::{Violation, may_be_lost, property};
 use crate::oracle::history::{History, Location, Operation, OperationIndex, Outcome, Seen, Written};
-use ensue_protocol::Availability;
+use ensue_protocol::Recency;
 use std::collections::BTreeMap;
 
 /// Whether the history has such keys under this name.
@@ -57,12 +57,13 @@ fn needless(history: &History) -> Result<(), Violation> {
             Seen::Value(writer) if at == location => Some(writer),
             _ => None,
         });
-        // A session that fell back may not be shown what its datacenter has written since what it read.
+        // Where reads show nothing but what their session knows, what its datacenter has written since what it read may
+        // be hidden, and changes the key all the same.
         let read_us = read.map_or(0, |writer| history.operations[writer].invoked_us);
-        let falls_back = history.promises.availability == Availability::FallsBack;
+        let hides = history.promises.recency == Recency::OwnPast;
         let may_have_changed = |(other, written): (OperationIndex, &Operation)| {
             let is_concurrent = written.answered_us >= operation.invoked_us;
-            let is_hidden = falls_back && Some(other) != read && written.answered_us >= read_us;
+            let is_hidden = hides && Some(other) != read && written.answered_us >= read_us;
             other != index
                 && written.outcome != Outcome::Refused
                 && written.writes.iter().any(|write| write.0 == location)

@@ -110,7 +110,7 @@ impl Retirement {
     }
 
     /// A datacenter knows that the own stream has ended, and that nothing of it is missing.
-    pub(in crate::partition) fn note_heard_by(&mut self, datacenter: DatacenterId) {
+    pub(in crate::partition) fn note_acknowledged_by(&mut self, datacenter: DatacenterId) {
         self.note_all(SILENT);
         self.acknowledged_by.insert(datacenter);
     }

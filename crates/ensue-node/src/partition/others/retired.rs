@@ -96,7 +96,7 @@ impl Others {
         if !matches!(message, Message::DatacenterFailed { time, .. } if *time == EVERYTHING) {
             return Told::Dead;
         }
-        self.failover.retirement.note_heard_by(by);
+        self.failover.retirement.note_acknowledged_by(by);
         let mut living = self.living();
         match serves && !living.all(|datacenter| self.failover.retirement.is_acknowledged_by(datacenter)) {
             true => Told::RetiredBySome,

@@ -52,11 +52,11 @@ fn incompressible(count: usize) -> Bytes {
 impl Persistence {
     /// Something was to be written, and there was no room.
     pub(in crate::partition) fn on_no_room(&mut self, cx: &mut Cx, file: FileName) {
-        let is_naming = self.is_naming() && file == FileName::Superblock;
-        if let Some(DiskOp::Rewrite { file: due } | DiskOp::Replace { file: due, .. }) = self.opening.front()
-            && *due == file
-            && !is_naming
-        {
+        let is_due = |op: &DiskOp| match op {
+            DiskOp::Rewrite { file: due } | DiskOp::Replace { file: due, .. } => *due == file,
+            _ => false,
+        };
+        if self.awaits_opening() && self.opening.front().is_some_and(is_due) {
             self.room.opening_failed = true;
             return self.run_short(cx);
         }

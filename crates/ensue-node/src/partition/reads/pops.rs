@@ -150,7 +150,7 @@ impl WaitingPops {
             }
             ids.insert(id);
         }
-        self.ids.insert(asker(waiting.execution.from, waiting.execution.request), id);
+        self.ids.insert(requester(waiting.execution.from, waiting.execution.request), id);
         self.waiting.insert(id, waiting);
         new
     }
@@ -162,7 +162,7 @@ impl WaitingPops {
     /// The commands go on; answers them, and the rows that nobody waits for any more.
     pub(in crate::partition) fn take(&mut self, id: PopId) -> Option<(Execution, Vec<RowName>)> {
         let waiting = self.waiting.remove(&id)?;
-        let of_session = asker(waiting.execution.from, waiting.execution.request);
+        let of_session = requester(waiting.execution.from, waiting.execution.request);
         if self.ids.get(&of_session) == Some(&id) {
             self.ids.remove(&of_session);
         }
@@ -225,12 +225,12 @@ impl WaitingPops {
 
     /// The pop of a session.
     pub(in crate::partition) fn of_session(&self, from: Address, request: RequestId) -> Option<PopId> {
-        self.ids.get(&asker(from, request)).copied()
+        self.ids.get(&requester(from, request)).copied()
     }
 
     /// The pop of a session shall not wait when it comes.
     pub(in crate::partition) fn withdraw(&mut self, from: Address, request: RequestId) {
-        self.withdrawn.insert(asker(from, request), request.sequence);
+        self.withdrawn.insert(requester(from, request), request.sequence);
         if self.withdrawn.len() > WITHDRAWN_MAX {
             self.withdrawn.pop_first();
         }
@@ -238,7 +238,7 @@ impl WaitingPops {
 
     /// Whether the pop of this request was withdrawn before it came to wait. It is asked once.
     pub(in crate::partition) fn is_withdrawn(&mut self, from: Address, request: RequestId) -> bool {
-        let sequence = self.withdrawn.remove(&asker(from, request));
+        let sequence = self.withdrawn.remove(&requester(from, request));
         sequence.is_some_and(|sequence| sequence > request.sequence)
     }
 
@@ -264,6 +264,6 @@ impl WaitingPops {
     }
 }
 
-fn asker(from: Address, request: RequestId) -> Requester {
+fn requester(from: Address, request: RequestId) -> Requester {
     (from, request.boot, request.session)
 }

@@ -49,7 +49,7 @@ pub(in crate::partition) struct Copying {
     own: Position,
     /// The last incarnation of the own stream that anybody has met.
     incarnation: Incarnation,
-    message_us: u64,
+    last_message_us: u64,
     done: u64,
     of: u64,
 }
@@ -110,7 +110,7 @@ impl Joining {
             waits_for_disk: false,
             own,
             incarnation: received.max().unwrap_or_default().incarnation(),
-            message_us: p.cx.now.monotonic_us,
+            last_message_us: p.cx.now.monotonic_us,
             done: 0,
             of: 0,
         };
@@ -144,7 +144,7 @@ impl Joining {
             p.cx.trace(Trace::CopyBegun { partition: p.cx.id, donor: copying.donor });
         }
         copying.next += 1;
-        copying.message_us = p.cx.now.monotonic_us;
+        copying.last_message_us = p.cx.now.monotonic_us;
         (copying.done, copying.of) = (done, of);
         copying.is_complete = is_last;
         match is_last {
@@ -199,7 +199,7 @@ impl Joining {
         let is_over = |copying: &Copying| {
             !copying.is_complete
                 && !copying.waits_for_disk
-                && (now_us.saturating_sub(copying.message_us) > PATIENCE_US
+                && (now_us.saturating_sub(copying.last_message_us) > PATIENCE_US
                     || is_given_up(self.without, copying.donor))
         };
         if self.copying.as_ref().is_some_and(is_over) {
@@ -214,7 +214,7 @@ impl Joining {
         let has_room = p.durability.keeps_up_with_the_copy();
         if let Some(copying) = self.copying.as_mut().filter(|copying| copying.waits_for_disk && has_room) {
             copying.waits_for_disk = false;
-            copying.message_us = p.cx.now.monotonic_us;
+            copying.last_message_us = p.cx.now.monotonic_us;
             copying.fetch(p, false);
         }
     }

@@ -214,9 +214,9 @@ impl Reading {
         p.durability.plan_opening(p.cx);
         let not_admitted = p.durability.is_not_admitted();
         // An operator's word is about a directory in which there is nothing yet.
-        let is_allowed = p.cx.config.first_start == FirstStart::Alone && records == 0;
+        let starts_alone = p.cx.config.first_start == FirstStart::Alone && records == 0;
         match tail_lost {
-            _ if not_admitted && !is_allowed => LogRead::Unadmitted { records, open },
+            _ if not_admitted && !starts_alone => LogRead::Unadmitted { records, open },
             Some(without) => LogRead::Torn { without, records, open },
             None => LogRead::Whole { records, open },
         }

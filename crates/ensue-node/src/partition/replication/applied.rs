@@ -38,7 +38,7 @@ impl AppliedSet {
     }
 
     /// Whether a position stands after the end of a dead datacenter's stream.
-    fn is_unreceived(&self, position: Position) -> bool {
+    fn is_beyond_end(&self, position: Position) -> bool {
         self.end.is_some_and(|end| end < position)
     }
 
@@ -212,7 +212,7 @@ impl<W> Applied<W> {
         if !Rule::DiscardWhatDependsOnLost.holds() {
             return None;
         }
-        if set.is_unreceived(position) || set.discarded.contains(&position) {
+        if set.is_beyond_end(position) || set.discarded.contains(&position) {
             return Some(Dependency { extent: Extent::Exact, ..*dependency });
         }
         let covers = set.discarded.range(..=position).next().is_some();
@@ -251,7 +251,7 @@ impl<W> Applied<W> {
             return operation.position == Position(0);
         };
         match dependency.extent {
-            _ if set.is_unreceived(operation.position) => true,
+            _ if set.is_beyond_end(operation.position) => true,
             Extent::Exact if !Rule::CheckTheVeryOperation.holds() => operation.position <= set.highest(),
             Extent::Exact => set.contains(operation.position),
             Extent::Through => operation.position <= set.watermark,

@@ -99,14 +99,31 @@ fn replaces_superblock(op: &DiskOp) -> bool {
     matches!(op, DiskOp::Replace { file: FileName::Superblock, .. })
 }
 
-/// A partition whose first checkpoint is on disk, and about to be named.
-fn naming() -> versions::World {
+/// A partition that has begun its first checkpoint.
+fn checkpointing() -> versions::World {
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
     let mut world = versions::World::new(BTreeMap::new(), now, 1);
     world.run("SET x 1");
-    world.now.monotonic_us += 1_000_000;
+    pass_us(&mut world, 1_000_000);
+    world
+}
+
+fn pass_us(world: &mut versions::World, us: u64) {
+    world.now.monotonic_us += us;
     world.partition.on_timer(world.now);
     world.partition.on_turn_end();
+}
+
+/// A sibling has lost its tail: the next incarnation begins, which the superblock has to say.
+fn begin_incarnation(world: &mut versions::World) {
+    let partition = &mut world.partition;
+    partition.cx.incarnation = Incarnation(2);
+    partition.durability.begin_incarnation(&mut partition.cx);
+}
+
+/// A partition whose first checkpoint is on disk, and about to be named.
+fn naming() -> versions::World {
+    let mut world = checkpointing();
     while !world.partition.cx.disk_ops.iter().any(replaces_superblock) {
         world.next_op().expect("the checkpoint comes to its end");
     }
@@ -134,9 +151,7 @@ fn named(world: &versions::World) -> (u64, u16) {
 #[test]
 fn a_checkpoint_that_is_named_stays_when_the_next_superblock_finds_no_room() {
     let mut world = naming();
-    let partition = &mut world.partition;
-    partition.cx.incarnation = Incarnation(2);
-    partition.durability.begin_incarnation(&mut partition.cx);
+    begin_incarnation(&mut world);
     let replacements = |world: &versions::World| {
         world.partition.cx.disk_ops.iter().filter(|op| replaces_superblock(op)).count()
     };
@@ -148,31 +163,21 @@ fn a_checkpoint_that_is_named_stays_when_the_next_superblock_finds_no_room() {
     assert!(!world.partition.cx.disk_ops.iter().any(deletes_first), "{:?}", world.partition.cx.disk_ops);
     world.work();
     assert_eq!(named(&world), (1, 1));
-    world.now.monotonic_us += limits::FULL_DISK_RETRY_US;
-    world.partition.on_timer(world.now);
+    pass_us(&mut world, limits::FULL_DISK_RETRY_US);
     world.work();
     assert_eq!(named(&world), (1, 2), "it is tried again");
 }
 
 #[test]
 fn a_checkpoint_waits_for_its_name_while_the_superblock_is_replaced_for_another_reason() {
-    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
-    let mut world = versions::World::new(BTreeMap::new(), now, 1);
-    world.run("SET x 1");
-    world.now.monotonic_us += 1_000_000;
-    world.partition.on_timer(world.now);
-    world.partition.on_turn_end();
-    let partition = &mut world.partition;
-    partition.cx.incarnation = Incarnation(2);
-    partition.durability.begin_incarnation(&mut partition.cx);
+    let mut world = checkpointing();
+    begin_incarnation(&mut world);
     refuse_superblock(&mut world);
     world.work();
     assert_eq!(named(&world), (0, 1), "neither has room");
-    world.now.monotonic_us += limits::FULL_DISK_RETRY_US;
-    world.partition.on_timer(world.now);
+    pass_us(&mut world, limits::FULL_DISK_RETRY_US);
     world.work();
-    world.now.monotonic_us += limits::FULL_DISK_RETRY_US;
-    world.partition.on_timer(world.now);
+    pass_us(&mut world, limits::FULL_DISK_RETRY_US);
     world.work();
     let (checkpoint, incarnation) = named(&world);
     assert!(checkpoint > 0 && incarnation == 2, "the checkpoint is named behind the incarnation");
