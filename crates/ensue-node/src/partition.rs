@@ -689,6 +689,7 @@ impl Partition {
         anew.keyspaces.take_over_bounds(&self.keyspaces);
         anew.maintenance.take_over_bounds(&self.maintenance);
         anew.peers.buffered = std::mem::take(&mut self.peers.buffered);
+        anew.others.failover.failed.take_over_links(&self.others.failover.failed);
         *self = anew;
         self.start();
     }
