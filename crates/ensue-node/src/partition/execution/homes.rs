@@ -87,9 +87,9 @@ impl Executor<'_> {
             return Some(format!("partition {id} waits for what the former home has executed"));
         }
         if home != own && !(failed.contains(home) && to == own) {
+            let home = name(home);
             return Some(format!(
-                "partition {id} knows {} as the home, which was not declared dead",
-                name(home)
+                "partition {id} knows {home} as the home, which was not declared dead: say it at a node of {home}"
             ));
         }
         let leaves = self.others.failover.retirement.others().any(|other| other == to);
