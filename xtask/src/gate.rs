@@ -110,6 +110,7 @@ impl Gate {
             (" that lose directories", losing, &["--losing-directories"]),
             (" to which a datacenter is added", losing, &["--joining"]),
             (" of which a datacenter is removed", losing, &["--retiring"]),
+            (" in which homes move", losing, &["--moving-homes"]),
             (" with replicas", replicated, &["--replicas"]),
         ] {
             let name = format!("simulator, {seeds} seeds of each protocol{what}");

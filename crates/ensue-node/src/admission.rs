@@ -23,8 +23,8 @@ use crate::homes::{is_check, is_on_keys, may_run_at_home};
 use crate::link_rule::{self, NotTheirs};
 use ensue_protocol::Protocol;
 use ensue_types::{
-    Args, Causes, Context, CoreId, DatacenterId, Dependency, Incarnation, KeyspaceId, LogicalTime,
-    OperationId, Part, PartitionId, Position, TimeVector, limits, partition_of,
+    Args, Causes, Context, CoreId, DatacenterId, Dependency, HomeMove, HomeStep, Incarnation, KeyspaceId,
+    LogicalTime, OperationId, Part, PartitionId, Position, TimeVector, limits, partition_of,
 };
 use ensue_wire::{
     Address, ChannelKind, Decision, Envelope, HomeOutcome, HomeRequest, Introduction, Message,
@@ -66,6 +66,7 @@ impl Admission<'_> {
             (Address::Core { .. }, Address::Core { .. }) => match message {
                 Message::Interest { .. } | Message::Publish { .. } => self.of_a_publisher(message),
                 Message::CoreQuery { .. } | Message::CoreAnswer { .. } => Ok(()),
+                Message::HomeMoves { moves, .. } => self.moves(moves),
                 _ => Err("a message that no core sends another"),
             },
             (Address::Partition { .. }, Address::Core { .. }) => self.of_an_owner(message),
@@ -114,6 +115,11 @@ impl Admission<'_> {
                 self.of_a_publisher(message)
             }
             Message::HomeRequest(request) => self.of_an_origin(request),
+            Message::HomeMoves { moves, .. } => {
+                let has_stopped = moves.iter().all(|moved| moved.step >= HomeStep::Stopped);
+                admit(has_stopped, "a home that moves, and whose former one has not stopped")?;
+                self.moves(moves)
+            }
             Message::HomeAnswer { outcome: HomeOutcome::Executed { context, .. }, .. } => {
                 self.context(context)
             }
@@ -206,6 +212,7 @@ impl Admission<'_> {
             }
             Message::DependenciesMet { unrecoverable, .. } => self.dependencies(unrecoverable),
             Message::Repeat { .. } | Message::Repeated { .. } => Ok(()),
+            Message::HomeMoves { moves, .. } => self.moves(moves),
             Message::PartsSynced { operations } => {
                 operations.iter().try_for_each(|operation| self.coordinated(own, operation))
             }
@@ -298,8 +305,25 @@ impl Admission<'_> {
                 self.protocol(*keyspace).map(drop)
             }
             Message::DependenciesMet { unrecoverable, .. } => self.dependencies(unrecoverable),
+            Message::HomeMoves { moves, .. } => self.moves(moves),
             _ => Err("a message that no partition answers"),
         }
+    }
+
+    /// Where homes of keys have moved, and what the former ones had.
+    fn moves(&self, moves: &[HomeMove]) -> Verdict {
+        moves.iter().try_for_each(|moved| {
+            self.protocol(moved.keyspace)?;
+            let is_possible = (1..=u64::from(HomeMove::VERSION_MAX)).contains(&moved.version);
+            admit(is_possible, "a move of a home with a number that no operator reaches")?;
+            let HomeMove { configured, from, home, .. } = moved;
+            [configured, from, home].into_iter().try_for_each(|datacenter| self.datacenter(*datacenter))?;
+            self.times(&moved.times)?;
+            moved.applied.iter().try_for_each(|(origin, applied)| {
+                self.datacenter(*origin)?;
+                position(*applied)
+            })
+        })
     }
 
     /// What the sessions of any core may say about channels.

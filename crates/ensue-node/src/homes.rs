@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use ensue_resp::{CommandSpec, Route, glob};
-use ensue_types::{DatacenterId, KeyspaceId, Reply};
+use ensue_types::{DatacenterId, HomeMove, KeyspaceId, Reply};
+use ensue_wire::Address;
 
 /// One line of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +16,62 @@ pub struct Home {
 
 /// The home of a key; none if it has none.
 pub(crate) fn home_of(homes: &[Home], keyspace: KeyspaceId, key: &[u8]) -> Option<DatacenterId> {
-    let own = homes.iter().filter(|home| home.keyspace == keyspace);
-    own.into_iter().find(|home| glob::matches(&home.pattern, key)).map(|home| home.datacenter)
+    home_at(homes, keyspace, key).map(|place| homes[place].datacenter)
+}
+
+/// The place of the first pattern that matches a key.
+pub(crate) fn home_at<'h>(
+    homes: impl IntoIterator<Item = &'h Home>,
+    keyspace: KeyspaceId,
+    key: &[u8],
+) -> Option<usize> {
+    homes.into_iter().position(|home| home.keyspace == keyspace && glob::matches(&home.pattern, key))
+}
+
+/// Where homes are, as sessions know it: they send commands there. A partition that knows better refuses them.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownHomes {
+    lines: Vec<Home>,
+    moves: Vec<Option<HomeMove>>,
+    changes: u64,
+}
+
+impl KnownHomes {
+    pub(crate) fn new(configured: &[Home]) -> KnownHomes {
+        KnownHomes { lines: configured.to_vec(), moves: vec![None; configured.len()], changes: 0 }
+    }
+
+    /// The patterns, each with the datacenter that is the home now.
+    pub(crate) fn lines(&self) -> &[Home] {
+        &self.lines
+    }
+
+    /// What is known of moves.
+    pub(crate) fn moves(&self) -> Vec<HomeMove> {
+        self.moves.iter().flatten().cloned().collect()
+    }
+
+    /// How often a home was heard to have moved.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Somebody says so. `configured` are the homes of the configuration.
+    pub(crate) fn learn(&mut self, configured: &[Home], moved: &HomeMove, from: Address) {
+        let is_it = |home: &Home| {
+            (home.keyspace, &home.pattern, home.datacenter)
+                == (moved.keyspace, &moved.pattern, moved.configured)
+        };
+        let Some(line) = configured.iter().position(is_it) else { return };
+        let known = self.moves[line].as_ref().map_or((0, moved.home), |known| (known.version, known.home));
+        // Of two claims of one number a partition knows which counts, and says it last.
+        let knows = matches!(from, Address::Partition { .. }) && moved.home != known.1;
+        if moved.version > known.0 || knows && moved.version == known.0 {
+            self.lines[line].datacenter = moved.home;
+            self.moves[line] = Some(moved.clone());
+            self.changes += 1;
+        }
+    }
 }
 
 /// Whether a command can be part of what goes to the home of its keys.
@@ -45,6 +100,10 @@ pub(crate) fn is_on_keys(spec: &CommandSpec) -> bool {
 pub(crate) fn has_homes(homes: &[Home], keyspace: KeyspaceId) -> bool {
     homes.iter().any(|home| home.keyspace == keyspace)
 }
+
+/// The answer to a command at a home that has stopped, or has not started.
+pub(crate) const MOVING: Reply =
+    Reply::error("HOMEAWAY the home of these keys is moving, or has moved: nothing was executed, try again");
 
 /// The answer to a session that reads only what is stable.
 pub(crate) const STABLE_AT_HOME: Reply = Reply::error(

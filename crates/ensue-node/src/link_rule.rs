@@ -87,6 +87,16 @@ pub fn admit(topology: &Topology, own: CoreId, peer: CoreName, envelope: &Envelo
             (false, _) => Err(NotTheirs::From(Place(*from))),
         };
     }
+    if let Message::HomeMoves { .. } = message {
+        // Partitions of two datacenters, and within one partitions and cores.
+        let is_from_core = matches!(from, Address::Core { .. });
+        let is_to_partition = matches!(to, Address::Partition { .. });
+        return match peer.datacenter == own {
+            true if is_from_core && is_to_partition => Err(NotTheirs::From(Place(*from))),
+            false if !are_counterparts(*from, *to) => Err(NotTheirs::From(Place(*from))),
+            _ => Ok(()),
+        };
+    }
     if is_about_homes(message) {
         return match (from, to) {
             (Address::Core { .. }, Address::Core { .. }) if peer.datacenter != own => Ok(()),

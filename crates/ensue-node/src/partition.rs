@@ -552,6 +552,7 @@ impl Partition {
         self.executor().on_decisions_synced(synced);
         self.visibility().report_failed();
         self.visibility().go_on_retiring();
+        self.visibility().go_on_moving();
         self.maintenance.balance(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.maintenance.collect(&mut self.cx, &mut self.others, &mut self.keyspaces);
         self.visibility().maintain_branches();
@@ -688,6 +689,7 @@ impl Partition {
         anew.keyspaces.take_over_bounds(&self.keyspaces);
         anew.maintenance.take_over_bounds(&self.maintenance);
         anew.peers.buffered = std::mem::take(&mut self.peers.buffered);
+        anew.others.failover.failed.take_over_links(&self.others.failover.failed);
         *self = anew;
         self.start();
     }
@@ -774,7 +776,7 @@ impl Partition {
         if !matches!(self.stage, Stage::Serving) || self.keyspaces.is_in_script() {
             return;
         }
-        if !self.others.is_catching_up() || self.others.awaits_words() {
+        if !self.others.is_catching_up() || self.others.awaits_words() || self.visibility().awaits_homes() {
             return;
         }
         if self.others.may_place_local_parts() {

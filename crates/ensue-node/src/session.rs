@@ -203,6 +203,10 @@ impl Sessions {
                 }
                 return;
             }
+            Message::HomeMoves { moves, .. } => {
+                let CoreState { homes, config, .. } = &mut self.core;
+                return moves.iter().for_each(|moved| homes.learn(&config.homes, moved, from));
+            }
             Message::HomeReady { .. } | Message::HomeRequest(_) | Message::HomeAnswer { .. } => {
                 return self.on_home_message(now, from, message);
             }

@@ -108,7 +108,7 @@ fn flags_of(spec: &CommandSpec, subcommand: Option<&str>) -> Flags {
     match (spec.name, subcommand.unwrap_or_default()) {
         (_, "help") | ("acl", "cat" | "genpass" | "whoami") => flags.without(DOES_NOTHING),
         ("client", "kill" | "list" | "no-evict" | "pause" | "unblock" | "unpause")
-        | ("causal", "backup" | "dead" | "move" | "readmit" | "retire")
+        | ("causal", "backup" | "dead" | "home" | "move" | "readmit" | "retire")
         | ("role", _) => flags | Flags::ADMIN,
         ("causal", "conflicts") => flags | Flags::READONLY,
         ("causal", "discarded") => flags | Flags::ADMIN | Flags::READONLY,

@@ -45,6 +45,8 @@ pub struct SimOptions {
     pub joining: bool,
     /// In each seed the last datacenter is removed while clients work.
     pub retiring: bool,
+    /// In each seed keys have a home, which moves while clients work.
+    pub moving_homes: bool,
     /// Partitions are on three cores each.
     pub replicas: bool,
     /// In each seed clocks run far ahead, and operators give their datacenters other times.
@@ -144,6 +146,7 @@ fn options_of(seed: u64, rules: Rules, protocol: Option<&str>, options: &SimOpti
     let drawn = if options.losing_directories { drawn.losing_directories() } else { drawn };
     let drawn = if options.joining { drawn.joining() } else { drawn };
     let drawn = if options.retiring { drawn.retiring() } else { drawn };
+    let drawn = if options.moving_homes { drawn.moving_homes() } else { drawn };
     if options.replicas { drawn.replicated() } else { drawn }
 }
 
@@ -160,9 +163,11 @@ pub fn replay_line(report: &Report) -> String {
     let replicas = if options.says_replicated() { " --replicas" } else { "" };
     let joining = if options.says_joining() { " --joining" } else { "" };
     let retiring = if options.says_retiring() { " --retiring" } else { "" };
+    let moving = if options.says_moving_homes() { " --moving-homes" } else { "" };
     let wild = if options.says_wild_clocks() { " --wild-clocks" } else { "" };
     let (protocol, broken) = (protocol.unwrap_or_default(), broken.unwrap_or_default());
-    format!("ensue sim --seed {}{protocol}{wild}{losing}{joining}{retiring}{replicas}{broken}", options.seed)
+    let growth = format!("{joining}{retiring}{moving}");
+    format!("ensue sim --seed {}{protocol}{wild}{losing}{growth}{replicas}{broken}", options.seed)
 }
 
 fn one(seed: u64, rules: Rules, options: &SimOptions) -> i32 {

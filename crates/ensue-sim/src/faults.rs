@@ -166,6 +166,7 @@ kinds! {
     learn_datacenter::LearnDatacenter,
     add_datacenter::AddDatacenter,
     retire_datacenter::RetireDatacenter,
+    move_home::MoveHome,
 }
 
 /// The kinds that a world knows only where directories may be lost.
@@ -176,6 +177,9 @@ pub const OF_GROWTH: [&str; 3] = [LearnDatacenter::NAME, AddDatacenter::NAME, Re
 
 /// The kinds that a world knows only where partitions have several replicas.
 pub const OF_REPLICAS: [&str; 1] = [MoveReplica::NAME];
+
+/// The kinds that a world knows only where homes move.
+pub const OF_HOMES: [&str; 1] = [MoveHome::NAME];
 
 /// The kind that strikes at a step of a transaction.
 pub const AT_A_STEP: &str = Crash::NAME;

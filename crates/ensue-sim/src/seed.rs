@@ -6,8 +6,8 @@ mod settings;
 
 use crate::branching::options;
 use crate::faults::{
-    AddDatacenter, Fault, Kill, Kind as _, LearnDatacenter, LoseDatacenter, MoveReplica, OF_DIRECTORIES,
-    OF_GROWTH, PowerLoss, RecoverClock, RetireDatacenter,
+    AddDatacenter, Fault, Kill, Kind as _, LearnDatacenter, LoseDatacenter, MoveHome, MoveReplica,
+    OF_DIRECTORIES, OF_GROWTH, PowerLoss, RecoverClock, RetireDatacenter,
 };
 use crate::oracle::folded;
 use crate::random::Random;
@@ -224,6 +224,38 @@ impl Options {
         self.faults.intervals_ms.retain(|(name, _)| !OF_GROWTH.contains(name));
         self.faults.intervals_ms.push((RetireDatacenter::NAME, self.faults.until_us / 2_000));
         self
+    }
+
+    /// The same world, of three datacenters at least, in which keys have a home, which moves while clients work.
+    pub fn moving_homes(mut self) -> Options {
+        if self.shape.datacenters < 3 {
+            self.set("datacenters=3").expect("so many there may be");
+        }
+        self.make_homes_move();
+        self.faults = draw_faults(&self);
+        draw_power(&mut self);
+        self.faults.intervals_ms.retain(|(name, _)| *name != MoveHome::NAME);
+        if MoveHome::possible(&self) {
+            self.faults.intervals_ms.push((MoveHome::NAME, self.faults.until_us / 30_000));
+        }
+        self
+    }
+
+    /// Keys have a home, which moves.
+    pub fn make_homes_move(&mut self) {
+        self.faults.moves_homes = true;
+        let random = &mut Random::stream(self.seed, "moves of homes of options");
+        if self.homes.is_empty() && self.promises().may_have_homes() {
+            let home = DatacenterId(random.below(u64::from(self.shape.datacenters)) as u8);
+            self.homes.push(("home:*".to_owned(), home));
+            self.tuning.home_wait_ms = random.skewed(20, 2_000);
+            self.tuning.home_round_ms = random.skewed(20, 2_000);
+        }
+    }
+
+    /// Whether homes move, which no seed draws by itself.
+    pub fn says_moving_homes(&self) -> bool {
+        self.faults.moves_homes
     }
 
     /// The last datacenter is removed.
@@ -488,6 +520,7 @@ fn draw_faults(options: &Options) -> FaultOptions {
         loses_directories: options.faults.loses_directories,
         joins: options.faults.joins,
         retires: options.faults.retires,
+        moves_homes: options.faults.moves_homes,
     }
 }
 

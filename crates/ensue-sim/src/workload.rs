@@ -191,7 +191,7 @@ impl Workload {
         args.push(Bytes::from(token.text));
         args.extend(resp::args(&format!("TIMEOUT {timeout}")));
         let draft = Draft { commands: vec![Command { args, expect: Expect::Ok }], ..Draft::default() };
-        let commands = self.enqueue(world, index, draft, Purpose::Merge { own });
+        let commands = self.enqueue(world, index, draft, Purpose::Merge { own, of: token.operation });
         if let Some(request) = self.clients[index].waiting.back() {
             self.history.operations[request.operation].merges = Some(token.operation);
         }
@@ -220,7 +220,8 @@ impl Workload {
         args.push(Bytes::from(text));
         let draft =
             Draft { commands: vec![Command { args, expect: Expect::Refused(why) }], ..Draft::default() };
-        let commands = self.enqueue(world, index, draft, Purpose::Merge { own: false });
+        let purpose = Purpose::Merge { own: false, of: token.operation };
+        let commands = self.enqueue(world, index, draft, purpose);
         self.send(world, index, commands);
     }
 
@@ -397,7 +398,7 @@ impl Workload {
     ) -> bool {
         match request.purpose {
             Purpose::Work => true,
-            Purpose::Merge { own } => {
+            Purpose::Merge { own, .. } => {
                 marks.add(if own { Mark::SessionMoved } else { Mark::PastMerged });
                 true
             }
@@ -434,9 +435,10 @@ impl Workload {
         if healthy.is_none_or(|since| since > request.invoked_us) {
             return Ok(());
         }
-        let is_token = matches!(request.purpose, Purpose::Merge { .. });
-        if is_token && self.excuses_token(world, request, error.error().unwrap_or_default()) {
-            return Ok(());
+        if let Purpose::Merge { of, .. } = request.purpose {
+            if self.excuses_token(world, request, of, error.error().unwrap_or_default()) {
+                return Ok(());
+            }
         }
         // A full disk excuses a refused write, and nothing else.
         let refused = error.error().is_some_and(|text| text.starts_with("DISKFULL"));

@@ -4,8 +4,8 @@
 
 use bytes::Bytes;
 use ensue_types::{
-    Causes, DatacenterId, DatacenterSet, DirectoryId, Incarnation, KeyspaceId, LogicalTime, OperationId,
-    Part, Position, TimeVector,
+    Causes, DatacenterId, DatacenterSet, DirectoryId, HomeMove, Incarnation, KeyspaceId, LogicalTime,
+    OperationId, Part, Position, TimeVector,
 };
 
 /// One record of the log.
@@ -41,6 +41,8 @@ pub enum Record {
     /// This datacenter is being removed and takes no more writes. Checkpoints hold it; in a copy that another one takes
     /// it says nothing, for it names the datacenter.
     Retiring { datacenter: DatacenterId },
+    /// A home of keys moves, as far as this partition knows; checkpoints hold it.
+    HomeMoved { moved: HomeMove },
     /// A write that was discarded with a dead datacenter; checkpoints hold it. The entry's transaction names it.
     Discarded { datacenter: DatacenterId, entry: Bytes },
     /// The directory of another datacenter's partition, as this one has known it since they first met; checkpoints

@@ -209,6 +209,7 @@ impl Rewriter<'_> {
                 *whole = self.times.time(Some(*datacenter), *whole);
                 *doubtful = self.times.time(Some(*datacenter), *doubtful);
             }
+            Record::HomeMoved { moved } => moved.times = self.vector(&moved.times),
             Record::ClockBound { bound } => *bound = self.own_time(*bound),
             Record::Completed { .. } | Record::Rebuilt { .. } | Record::Retiring { .. } => {}
         }

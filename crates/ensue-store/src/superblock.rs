@@ -43,7 +43,7 @@ const SUPERBLOCK_BYTES_BEFORE_6: usize = 72;
 /// - 9: checkpoints say of which values it need not be known what their writes carried.
 /// - 10: entries and checkpoints have deadlines of fields.
 /// - 11: entries and checkpoints have bounded counters, and removals of whole rows; logs and checkpoints say that the
-///   datacenter is being removed.
+///   datacenter is being removed, and where homes of keys have moved.
 pub const FORMAT: u16 = 11;
 /// The first format with a witness.
 pub const WITNESS_FORMAT: u16 = 6;

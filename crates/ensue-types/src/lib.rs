@@ -13,6 +13,7 @@ pub mod element;
 pub mod escrow;
 mod field_deadline;
 pub mod geo;
+mod home;
 pub mod id;
 pub mod limits;
 pub mod observed;
@@ -35,6 +36,7 @@ pub use effect::{Column, Effect, EpochSum, Over, RowEffect, Seen, SeenSum};
 pub use escrow::{Escrow, Gift, Refused, Side, Terms};
 pub use field_deadline::FieldDeadline;
 pub use geo::{GeoPoint, GeoShape};
+pub use home::{HomeMove, HomeStep};
 pub use id::{
     Args, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Extent, Incarnation, KeyspaceId,
     NoPosition, OperationId, PartitionId, Position, RequestId, SessionId,

@@ -115,6 +115,11 @@ rules! {
     /// What waits at a home for a session elsewhere stops waiting when that cannot be told what was popped (decision
     /// 51).
     WaitAtHomeOnlyWhileHeard,
+    /// A home that moves begins at its new place when that has applied, and shows, all that former homes executed
+    /// (decision 56).
+    MoveHomeAfterItsWrites,
+    /// A home that has begun to move executes nothing any more at its old place.
+    TheFormerHomeStops,
     /// What was popped at a home for a session that has gone meanwhile is put back (decision 51).
     PutBackWhatNobodyHears,
     /// The clock never shows a time again after a restart (trap 30).

@@ -5,7 +5,7 @@
 
 use ensue_types::limits::{
     ARGUMENTS_MAX, BULK_BYTES_MAX, CHANNEL_BYTES_MAX, CHANNELS_MAX, CONTEXT_OPERATIONS_MAX, DATACENTERS_MAX,
-    FRAME_BYTES_MAX, KEY_BYTES_MAX, KEYSPACES, PARTITIONS_MAX, STREAM_BATCH_ENTRIES,
+    FRAME_BYTES_MAX, HOMES_MAX, KEY_BYTES_MAX, KEYSPACES, PARTITIONS_MAX, STREAM_BATCH_ENTRIES,
 };
 
 /// A bound and the words for what it bounds.
@@ -76,3 +76,5 @@ pub const FAILED: Bound = Bound { what: "failed datacenters in a message", max: 
 pub const WATERMARKS: Bound = Bound { what: "watermarks in a message", max: 16 * DATACENTERS_MAX };
 /// One time a datacenter.
 pub const TIMES: Bound = Bound { what: "times in a vector", max: DATACENTERS_MAX };
+/// One for each configured pattern.
+pub const HOMES: Bound = Bound { what: "homes in a message", max: HOMES_MAX };

@@ -5,9 +5,9 @@
 
 use bytes::Bytes;
 use ensue_types::{
-    Args, Causes, Context, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Incarnation,
-    KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId, Stamp,
-    TimeVector,
+    Args, Causes, Context, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, HomeMove,
+    Incarnation, KeyspaceId, LogicalTime, OperationId, Part, PartitionId, Position, Reply, RequestId,
+    SessionId, Stamp, TimeVector,
 };
 
 /// Where a message comes from or goes to.
@@ -576,6 +576,14 @@ pub enum Message {
         boot: u32,
         number: u64,
         outcome: HomeOutcome,
+    },
+
+    /// From a partition: what it knows, durably, of homes that have moved. To the same partition of another datacenter;
+    /// to partition 0 of its own, and from there to the others, how far all of them are; to the cores of its own, which
+    /// tell each other, too. `asks`: say what you know.
+    HomeMoves {
+        asks: bool,
+        moves: Vec<HomeMove>,
     },
 
     // Within a datacenter, for sessions that copy what all its nodes hold.

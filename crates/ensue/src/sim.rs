@@ -46,6 +46,9 @@ pub(crate) struct SimArgs {
     /// In each seed a datacenter is removed in good order while clients work
     #[arg(long, conflicts_with_all = ["losing", "losing_directories", "joining", "replicas"])]
     retiring: bool,
+    /// In each seed keys have a home, which moves while clients work
+    #[arg(long, conflicts_with_all = ["joining", "retiring", "replicas"])]
+    moving_homes: bool,
     /// In each seed every partition is on three cores of its datacenter, which are killed and cut off
     #[arg(long, conflicts_with_all = ["losing", "losing_directories", "wild_clocks"])]
     replicas: bool,
@@ -104,6 +107,7 @@ pub(crate) fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
         losing_directories: args.losing_directories,
         joining: args.joining,
         retiring: args.retiring,
+        moving_homes: args.moving_homes,
         replicas: args.replicas,
         wild_clocks: args.wild_clocks,
         broken: args.broken,

@@ -337,6 +337,7 @@ const PARTITION: Table = Table {
         "CommitCheck",
         "FirstRead",
         "Have",
+        "Known",
         "ReplicaWait",
         "SecondRead",
         "SnapshotPart",

@@ -304,3 +304,33 @@ fn a_session_elsewhere_asks_the_home_of_keys_for_commands_on_keys() {
         assert!(!asked(0, true, &[line, "SET a 1"]), "{line}");
     }
 }
+
+#[test]
+fn a_move_of_a_home_has_a_number_that_can_be_followed_by_another_and_is_told_elsewhere_when_it_has_stopped() {
+    let moved = |version, step| {
+        let moved = HomeMove {
+            keyspace: KeyspaceId(0),
+            pattern: "a*".into(),
+            configured: OURS,
+            version,
+            from: OURS,
+            home: DatacenterId(1),
+            step,
+            is_claimed: false,
+            applied: Vec::new(),
+            times: TimeVector::default(),
+        };
+        Message::HomeMoves { asks: false, moves: vec![moved] }
+    };
+    let most = u64::from(HomeMove::VERSION_MAX);
+    for (version, is_possible) in [(0, false), (1, true), (most, true), (most + 1, false), (u64::MAX, false)]
+    {
+        for from in [TWIN, BESIDE] {
+            assert_eq!(verdict(from, moved(version, HomeStep::Stopped)).is_ok(), is_possible, "{version}");
+        }
+    }
+    for step in [HomeStep::Unknown, HomeStep::Closing, HomeStep::Closed] {
+        assert!(verdict(TWIN, moved(1, step)).is_err(), "{step:?}");
+        assert!(verdict(BESIDE, moved(1, step)).is_ok(), "{step:?}");
+    }
+}

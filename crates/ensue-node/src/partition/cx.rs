@@ -9,6 +9,7 @@
 pub(in crate::partition) mod admission;
 pub(in crate::partition) mod commands;
 pub(in crate::partition) mod disk;
+pub(in crate::partition) mod homes;
 pub(in crate::partition) mod listing;
 pub(in crate::partition) mod refusals;
 pub(in crate::partition) mod words;
@@ -27,6 +28,7 @@ use ensue_types::{
     Rule, Stamp,
 };
 use ensue_wire::{Address, CoreName, Envelope, Message, PeerStage};
+use homes::Homes;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -53,6 +55,8 @@ pub(crate) struct Cx {
     pub(crate) disk_ops: VecDeque<DiskOp>,
     pub(crate) traces: VecDeque<Trace>,
     pub(crate) statistics: Statistics,
+    /// Which datacenter is the home of which keys.
+    pub(in crate::partition) homes: Homes,
     /// What other datacenters are told of what this partition is doing.
     stage: PeerStage,
     /// The partition serves: no time is shown that the log does not bound.
@@ -83,6 +87,7 @@ impl Cx {
             disk_ops: VecDeque::new(),
             traces: VecDeque::new(),
             statistics: Statistics::default(),
+            homes: Homes::new(config.topology.datacenter, &config.homes),
             stage: PeerStage::Serving,
             bounds_the_clock: false,
             is_checkpointing: false,

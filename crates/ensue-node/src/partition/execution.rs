@@ -2,6 +2,7 @@
 
 pub(in crate::partition) mod catch_up;
 pub(in crate::partition) mod execute;
+pub(in crate::partition) mod homes;
 pub(in crate::partition) mod pops;
 pub(in crate::partition) mod reads;
 pub(in crate::partition) mod scripts;
@@ -45,6 +46,10 @@ impl Executor<'_> {
     pub(crate) fn dispatch_times(&mut self, from: Address, time: LogicalTime, message: Message) {
         match (from, message) {
             (_, Message::ReadSnapshot { request, keyspace, context, parts }) => {
+                let all = parts.iter().flat_map(|part| &part.commands).map(|(_, args)| args);
+                if let Some(reply) = self.cx.home_refusal(keyspace, all) {
+                    return self.cx.send(from, Message::Refused { request, reply });
+                }
                 self.reads.on_read_snapshot(self.cx, self.others, (from, request), keyspace, context, parts);
             }
             (_, Message::ReadSnapshotPart { read, keyspace, snapshot, commands }) => {

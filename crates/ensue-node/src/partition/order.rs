@@ -74,6 +74,11 @@ impl<W> RowOrder<W> {
         self.pieces.len()
     }
 
+    /// The rows in which something waits.
+    pub fn rows(&self) -> impl Iterator<Item = &RowName> {
+        self.rows.keys()
+    }
+
     /// Adds work at a time, or at or after it if it is undecided.
     pub fn insert(&mut self, at: Moment, decided: bool, rows: Vec<RowName>, work: W) -> WorkId {
         let id = WorkId(self.next);

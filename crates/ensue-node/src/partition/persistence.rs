@@ -268,6 +268,7 @@ impl Persistence {
             || self.caught_up.is_some()
             || transactions.has_unsynced_decisions()
             || others.failover.failed.has_unreported()
+            || cx.homes.logged() > synced.0
     }
 
     /// Begins a sync of everything appended, unless one is under way.

@@ -26,6 +26,7 @@ mod identity;
 mod issued;
 mod joining;
 mod metrics;
+mod moving;
 mod nonsense;
 mod parts;
 mod pops;

@@ -130,6 +130,12 @@ impl Transactions {
         coordinates || !self.local_parts.is_empty() || self.first_unsynced_decision().is_some()
     }
 
+    /// The transactions of this datacenter that this partition coordinates or takes part in, and that are not over.
+    pub(in crate::partition) fn open_of(&self, own: DatacenterId) -> impl Iterator<Item = OperationId> + '_ {
+        let coordinated = self.coordinated.keys().filter(move |transaction| transaction.datacenter == own);
+        coordinated.chain(self.local_parts.keys()).copied()
+    }
+
     /// How many local transactions this partition has begun, in all its lives.
     pub(in crate::partition) fn begun(&self) -> u64 {
         self.begun

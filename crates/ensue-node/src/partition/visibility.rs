@@ -3,6 +3,7 @@
 pub(in crate::partition) mod arrivals;
 pub(in crate::partition) mod branches;
 pub(in crate::partition) mod failed;
+pub(in crate::partition) mod homes;
 pub(in crate::partition) mod recovery;
 pub(in crate::partition) mod retired;
 pub(in crate::partition) mod transactions;

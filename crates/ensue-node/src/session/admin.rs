@@ -13,6 +13,7 @@ pub(crate) mod errand;
 pub(crate) mod filter;
 mod group;
 pub(crate) mod handshake;
+pub(crate) mod home;
 pub(crate) mod info;
 pub(crate) mod latency;
 pub(crate) mod login;

@@ -18,6 +18,7 @@ use super::timers::Timers;
 use super::tracking::{Options, Push, Tracking};
 use crate::command::events;
 use crate::cpu::CpuReport;
+use crate::homes::KnownHomes;
 use crate::links::LinkReport;
 use crate::memory::Memory;
 use crate::observation::Observation;
@@ -51,6 +52,8 @@ pub(super) struct CoreState {
     checks_made: u32,
     /// Who subscribes to what.
     pub(super) channels: Channels,
+    /// Where the homes of keys are, as far as this core knows.
+    pub(super) homes: KnownHomes,
     /// What other datacenters, homes of keys, were asked to execute.
     pub(super) home_requests: HomeRequests,
     /// What other datacenters have asked this one, a home of keys, to execute.
@@ -276,6 +279,7 @@ impl CoreState {
             slower_than_us: parameters.number(SLOWER_THAN),
             parameters,
             pause: Pause::default(),
+            homes: KnownHomes::new(&config.homes),
             config,
             protocols,
             timers: Timers::default(),
@@ -392,6 +396,11 @@ impl CoreState {
         // It may have been started anew, and know no script.
         self.scripts.forget();
         self.links.on_up(core);
+        let moves = self.homes.moves();
+        if !moves.is_empty() {
+            let to = Address::Core { datacenter: self.config.topology.datacenter, core };
+            self.send(to, LogicalTime::ZERO, Message::HomeMoves { asks: false, moves });
+        }
         if self.receives_changes {
             self.report_changes(true, Some(core));
         }

@@ -8,6 +8,7 @@
 use super::admin::cluster_query::ClusterQuery;
 use super::admin::dead::Declaring;
 use super::admin::errand::{Outcome, Waiting};
+use super::admin::home::Homes;
 use super::admin::retire::Retiring;
 use super::admin::slots::InSlot;
 use super::commands::rename::Renaming;
@@ -60,6 +61,8 @@ pub(super) enum Then {
     Declare(Declaring),
     /// The same of `CAUSAL RETIRE`.
     Retire(Retiring),
+    /// The same of `CAUSAL HOME`.
+    Homes(Homes),
 }
 
 impl Exchange {

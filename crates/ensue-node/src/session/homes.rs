@@ -15,7 +15,7 @@ use super::home_requests::Unsent;
 use super::home_waits::Wait;
 use super::put_back;
 use super::step::Step;
-use crate::homes::{STABLE_AT_HOME, checked_keys, has_homes, home_of, is_on_keys};
+use crate::homes::{MOVING, STABLE_AT_HOME, checked_keys, has_homes, home_of, is_on_keys};
 use ensue_resp::request::Blocking;
 use ensue_resp::{CommandSpec, Flags, Route};
 use ensue_types::{Args, Context, DatacenterId, KeyspaceId, Mode, Reply, Rule, partition_of};
@@ -49,7 +49,8 @@ pub(super) fn place<'a>(
     commands: impl IntoIterator<Item = Command<'a>>,
 ) -> Place {
     let (config, keyspace) = (&core.config, contexts.selected());
-    if config.homes.is_empty() || !has_homes(&config.homes, keyspace) {
+    let lines = core.homes.lines();
+    if lines.is_empty() || !has_homes(lines, keyspace) {
         return Place::Here;
     }
     let mut reads_there =
@@ -58,7 +59,7 @@ pub(super) fn place<'a>(
     for (spec, args) in commands {
         reads_there |= writes(spec);
         for key in keys(spec, args) {
-            match home_of(&config.homes, keyspace, key) {
+            match home_of(lines, keyspace, key) {
                 Some(home) if homes.contains(&home) => {}
                 Some(home) => homes.push(home),
                 None => others = true,
@@ -84,7 +85,7 @@ pub(super) fn watch_place<'a>(
 ) -> Place {
     let (config, keyspace) = (&core.config, contexts.selected());
     let own = config.topology.datacenter;
-    let home = |key: &bytes::Bytes| home_of(&config.homes, keyspace, key).unwrap_or(own);
+    let home = |key: &bytes::Bytes| home_of(core.homes.lines(), keyspace, key).unwrap_or(own);
     let mut homes: Vec<DatacenterId> = keys.into_iter().map(home).collect();
     homes.dedup();
     match homes[..] {
@@ -104,7 +105,7 @@ pub(super) fn place_of_watched<'a>(
     check: &Args,
     commands: impl IntoIterator<Item = Command<'a>>,
 ) -> Place {
-    let (config, keyspace) = (&core.config, contexts.selected());
+    let (lines, keyspace) = (core.homes.lines(), contexts.selected());
     let commands: Vec<Command<'a>> = commands.into_iter().collect();
     match watch_place(core, contexts, checked_keys(check)) {
         Place::Here => match place(core, contexts, commands) {
@@ -113,7 +114,7 @@ pub(super) fn place_of_watched<'a>(
         },
         Place::Away(home) => {
             let mut keys = commands.iter().flat_map(|(spec, args)| keys(spec, args));
-            match keys.all(|key| home_of(&config.homes, keyspace, key) == Some(home)) {
+            match keys.all(|key| home_of(lines, keyspace, key) == Some(home)) {
                 true => Place::Away(home),
                 false => Place::Refused(WATCHED_APART),
             }
@@ -124,10 +125,9 @@ pub(super) fn place_of_watched<'a>(
 
 /// Whether this datacenter is the home of all keys of a request, which has some.
 pub(super) fn is_home_of(core: &CoreState, request: &HomeRequest) -> bool {
-    let config = &core.config;
     let mut keys = request.commands.iter().flat_map(keys_of).peekable();
-    let own = Some(config.topology.datacenter);
-    keys.peek().is_some() && keys.all(|key| home_of(&config.homes, request.keyspace, key) == own)
+    let own = Some(core.config.topology.datacenter);
+    keys.peek().is_some() && keys.all(|key| home_of(core.homes.lines(), request.keyspace, key) == own)
 }
 
 /// The commands that put back what a request has popped for nobody, which was answered so.
@@ -239,9 +239,11 @@ impl AtHome {
                         .request_again(cx.now, |args, wait| {
                             ask(cx, self.datacenter, vec![args], false, Some(wait))
                         }),
+                    _ if reply == MOVING => self.on_moved(cx, reply),
                     _ => Step::answer(reply),
                 }
             }
+            HomeOutcome::Refused { reply } if reply == NOT_HOME => self.on_moved(cx, reply),
             HomeOutcome::Refused { reply } => Step::answer(reply),
             HomeOutcome::Withdrawn => self.request_anew(cx, "does not hear this datacenter any more"),
             HomeOutcome::Forgotten if self.wait.as_ref().is_some_and(|wait| !wait.may_write()) => {
@@ -253,11 +255,29 @@ impl AtHome {
         }
     }
 
-    /// Its place at the home is lost, and nothing was executed: it waits there again.
+    /// Nothing was executed, since the home is elsewhere: what waits does so there, if that is known.
+    fn on_moved(self, cx: &mut Cx<'_>, reply: Reply) -> Step<AtHome> {
+        match self.home_now(cx) != self.datacenter {
+            true => self.request_anew(cx, "has moved"),
+            false => Step::answer(reply),
+        }
+    }
+
+    /// The home of the keys of what waits, as it is known now.
+    fn home_now(&self, cx: &Cx<'_>) -> DatacenterId {
+        let first = self.wait.as_ref().and_then(|wait| keys_of(wait.args()).next().cloned());
+        let home = first.and_then(|key| home_of(cx.core.homes.lines(), self.keyspace, &key));
+        home.unwrap_or(self.datacenter)
+    }
+
+    /// Its place at the home is lost, and nothing was executed: it waits there again, or at the present home. If that
+    /// is this datacenter, the client sends it again.
     pub(super) fn request_anew(self, cx: &mut Cx<'_>, why: &'static str) -> Step<AtHome> {
+        let (home, own) = (self.home_now(cx), cx.core.config.topology.datacenter);
         match self.wait {
-            Some(wait) if wait.may_begin_anew() => wait
-                .request_again(cx.now, |args, wait| ask(cx, self.datacenter, vec![args], false, Some(wait))),
+            Some(wait) if wait.may_begin_anew() && home != own => {
+                wait.request_again(cx.now, |args, wait| ask(cx, home, vec![args], false, Some(wait)))
+            }
             _ => {
                 let home = name(cx, self.datacenter);
                 let words = format!(

@@ -7,6 +7,7 @@ mod connection;
 mod failures;
 mod fan_out;
 mod homes;
+mod homes_moving;
 mod homes_serving;
 mod homes_waited_at;
 mod homes_waiting;

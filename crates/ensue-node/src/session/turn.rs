@@ -16,6 +16,7 @@ mod server;
 pub(super) mod users;
 
 use super::admin::dead::Declaring;
+use super::admin::home::Homes;
 use super::admin::retire::Retiring;
 use super::admin::{self, debug, memory};
 use super::begin;
@@ -556,6 +557,17 @@ fn retire_command(turn: &mut Turn<'_>, args: &Args) {
             turn.execute(plan, Then::Retire(retiring));
         }
         Some(Err(refusal)) => turn.reply(&refusal),
+        None => home_command(turn, args),
+    }
+}
+
+fn home_command(turn: &mut Turn<'_>, args: &Args) {
+    match Homes::begin(turn.cx.core, turn.cx.keyspace(), args) {
+        Some(Ok((homes, plan))) => {
+            turn.cx.requests.ask(1);
+            turn.execute(plan, Then::Homes(homes));
+        }
+        Some(Err(refusal)) => turn.reply(&refusal),
         None => match admin::on_causal_command(&mut turn.cx, args) {
             Some(step) => turn.follow(step),
             None => {
@@ -655,6 +667,10 @@ impl Turn<'_> {
                 }
             }
             Then::Retire(retiring) => match retiring.into_beginning(self.cx.core, plan.assemble(answers)) {
+                Err(reply) => self.complete(vec![reply]),
+                Ok(plan) => self.execute(plan, Then::Answer),
+            },
+            Then::Homes(homes) => match homes.into_beginning(self.cx.core, plan.assemble(answers)) {
                 Err(reply) => self.complete(vec![reply]),
                 Ok(plan) => self.execute(plan, Then::Answer),
             },

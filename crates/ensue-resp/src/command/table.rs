@@ -120,7 +120,7 @@ const OTHERS: [CommandSpec; 92] = [
     row("causal", -2, flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST]), Route::Session)
         .listed("causal", "0.1.0")
         .subcommands(&[
-            "backup", "conflicts", "dead", "digest", "discarded", "help", "merge", "move",
+            "backup", "conflicts", "dead", "digest", "discarded", "help", "home", "merge", "move",
             "readmit", "replicas", "retire", "session", "token", "wait",
         ])
         .says(

@@ -97,6 +97,7 @@ fn places_of(rule: Rule, options: &SimOptions) -> Vec<Place> {
     let worlds = match (options.losing, options.losing_directories, options.wild_clocks, options.replicas) {
         _ if options.joining => Worlds::Joining,
         _ if options.retiring => Worlds::Retiring,
+        _ if options.moving_homes => Worlds::MovingHomes,
         (true, ..) => Worlds::Losing,
         (_, true, ..) => Worlds::LosingDirectories,
         (_, _, true, _) => Worlds::WildClocks,
@@ -124,6 +125,7 @@ fn try_place(place: &Place, options: &SimOptions) -> Row {
         losing_directories: place.worlds == Worlds::LosingDirectories,
         joining: place.worlds == Worlds::Joining,
         retiring: place.worlds == Worlds::Retiring,
+        moving_homes: place.worlds == Worlds::MovingHomes,
         wild_clocks: place.worlds == Worlds::WildClocks,
         replicas: place.worlds == Worlds::Replicas,
         ..options.clone()

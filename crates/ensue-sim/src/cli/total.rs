@@ -49,6 +49,9 @@ fn meant(options: &SimOptions) -> Vec<Mark> {
     if options.retiring {
         meant.push(Mark::Fault("retire-datacenter"));
     }
+    if options.moving_homes {
+        meant.push(Mark::Fault("move-home"));
+    }
     if options.replicas {
         meant.push(Mark::LeaderChanged);
     }
@@ -73,6 +76,15 @@ mod tests {
         assert_eq!(total.missing(&losing), [Mark::Discarded]);
         total.marks.add(Mark::Discarded);
         assert_eq!(total.missing(&losing), []);
+    }
+
+    #[test]
+    fn where_homes_are_to_move_some_must_have_moved() {
+        let moving = SimOptions { moving_homes: true, ..SimOptions::default() };
+        let mut total = Total { seeds: SEEDS_FOR_FEW_MARKS, ..Total::default() };
+        assert_eq!(total.missing(&moving), [Mark::Fault("move-home")]);
+        total.marks.add(Mark::Fault("move-home"));
+        assert_eq!(total.missing(&moving), []);
     }
 
     #[test]

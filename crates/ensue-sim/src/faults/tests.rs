@@ -19,6 +19,9 @@ fn what_is_shown_is_read_back_for_every_kind() {
         if seed % 10 == 2 {
             options = options.retiring();
         }
+        if seed % 10 == 3 {
+            options = options.moving_homes();
+        }
         if seed % 10 == 5 {
             options = options.replicated();
         }

@@ -57,6 +57,7 @@ impl Run {
         self.let_owners_settle(workload)?;
         self.nurse(workload)?;
         self.await_removal(workload)?;
+        self.await_homes(workload)?;
         if !self.lost().is_empty() {
             return self.settle_without_the_lost(workload);
         }
@@ -121,6 +122,34 @@ impl Run {
                 if let Some(confirm) = confirm_removal(retiree, &shown[0]) {
                     drop(self.ask(clients, retiree, vec![confirm])?);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// A home that has begun to move has started, when all who take part are there.
+    fn await_homes(&mut self, clients: &mut dyn Clients) -> Result<(), Violation> {
+        if !self.world.options.says_moving_homes() || !self.lost().is_empty() {
+            return Ok(());
+        }
+        let deadline = self.world.now() + SETTLE_US_MAX;
+        for datacenter in self.world.survivors() {
+            loop {
+                let shown = self.ask(clients, datacenter, vec![args("CAUSAL HOME")])?;
+                let serves = |home: &Answer| match home {
+                    Answer::Array(words) => words.get(4).and_then(Answer::text) == Some("serves"),
+                    _ => false,
+                };
+                let all_serve = matches!(&shown, Ok(said) if matches!(&said[..],
+                    [Answer::Array(homes)] if homes.iter().all(serves)));
+                if all_serve {
+                    break;
+                }
+                if self.world.now() > deadline {
+                    let words = format!("a home does not start, says {datacenter}: {shown:?}");
+                    return Err(Violation::new(property::PROGRESS, words));
+                }
+                self.idle(clients, LOOK_AGAIN_US)?;
             }
         }
         Ok(())

@@ -53,6 +53,11 @@ impl Trial {
             settings.push(format!("datacenters={}", options.shape.datacenters));
             settings.push("retires=yes".to_owned());
         }
+        if options.says_moving_homes() {
+            settings.retain(|setting| !setting.starts_with("datacenters="));
+            settings.push(format!("datacenters={}", options.shape.datacenters));
+            settings.push("moves_homes=yes".to_owned());
+        }
         if options.says_replicated() {
             settings.push("replicas=3".to_owned());
         }

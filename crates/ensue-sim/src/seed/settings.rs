@@ -84,6 +84,7 @@ impl Options {
                 false => self.faults.loses_directories = false,
             },
             "joins" => choice(value, &[("yes", ())]).map(|()| self.make_one_join())?,
+            "moves_homes" => choice(value, &[("yes", ())]).map(|()| self.make_homes_move())?,
             "retires" => choice(value, &[("yes", ())]).map(|()| self.make_one_retire())?,
             "wild_clocks" => {
                 choice(value, &[("yes", ())])?;

@@ -13,13 +13,12 @@ use crate::resp::{self, Answer, Answers};
 use crate::world::World;
 use crate::world::event::{Alarm, ConnectionId};
 use crate::world::marks::{Mark, Marks};
+use crate::world::options::HOME_KEYSPACE;
 use crate::world::shape::Site;
 use bytes::Bytes;
 use ensue_node::AppendFsync;
 use ensue_types::{Args, DatacenterId};
 
-/// The keyspace of these keys.
-const KEYSPACE: u8 = 7;
 const CLIENTS: usize = 5;
 const COUNTERS: u64 = 2;
 const LOCKS: u64 = 2;
@@ -199,13 +198,13 @@ impl Workload {
             return None;
         }
         let ranges = (0..QUEUES).map(|queue| format!("LRANGE home:q{queue} 0 -1"));
-        let texts = std::iter::once(format!("SELECT {KEYSPACE}")).chain(ranges);
+        let texts = std::iter::once(format!("SELECT {HOME_KEYSPACE}")).chain(ranges);
         Some((*home, texts.map(|text| resp::args(&text)).collect()))
     }
 
     /// What asks for the digest of the keyspace of these clients, if there are any.
     pub fn digest_of_homes(&self) -> Option<String> {
-        (!self.at_home.clients.is_empty()).then(|| format!("CAUSAL DIGEST {KEYSPACE}"))
+        (!self.at_home.clients.is_empty()).then(|| format!("CAUSAL DIGEST {HOME_KEYSPACE}"))
     }
 
     /// Whether it is known what is left in the queues.
@@ -239,7 +238,7 @@ impl Workload {
             client.incoming = Answers::default();
             client.selected = false;
             client.session = history.begin_session();
-            world.send(connection, vec![resp::args(&format!("SELECT {KEYSPACE}"))]);
+            world.send(connection, vec![resp::args(&format!("SELECT {HOME_KEYSPACE}"))]);
             return true;
         };
         if !client.selected {

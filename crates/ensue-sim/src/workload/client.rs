@@ -31,9 +31,10 @@ pub enum Purpose {
     Token {
         to: Option<Site>,
     },
-    /// Shows a token: the session's own of before, or another's.
+    /// Shows a token: the session's own of before, or another's. It was made by this operation, or forged of it.
     Merge {
         own: bool,
+        of: OperationIndex,
     },
 }
 

@@ -1,13 +1,15 @@
 //! Errors to who shows a token: which of them a healthy datacenter may give.
 //!
 //! A good token may name what has not arrived yet, unless it was made in the same datacenter, which shows all that it
-//! names. What was lost with a directory, a clock that is wild, or a datacenter that is lost for good may be named,
-//! too. A forged one is refused for what is wrong with it.
+//! names. One that has folded names everything up to an operation, of which its session has not seen all. What was lost
+//! with a directory, a clock that is wild, or a datacenter that is lost for good may be named, too. A forged one is
+//! refused for what is wrong with it; whether this datacenter has issued a time, all its partitions say, and each when
+//! the rest of the token has arrived.
 
 use super::Workload;
 use super::client::Request;
 use super::command::Expect;
-use crate::oracle::history::Operation;
+use crate::oracle::history::{Operation, OperationIndex};
 use crate::world::World;
 use ensue_protocol::{Availability, Promises};
 
@@ -23,9 +25,15 @@ struct Known {
 
 impl Workload {
     /// Whether a token may be answered this error in a datacenter in which nothing is wrong.
-    pub(super) fn excuses_token(&self, world: &mut World, request: &Request, error: &str) -> bool {
+    pub(super) fn excuses_token(
+        &self,
+        world: &mut World,
+        request: &Request,
+        of: OperationIndex,
+        error: &str,
+    ) -> bool {
         let shown = &self.history.operations[request.operation];
-        let token = shown.merges.map(|index| &self.history.operations[index]);
+        let token = &self.history.operations[of];
         let healthy_since = world.healthy_since(shown.datacenter);
         let is_here = |token: &Operation| {
             let was_healthy = healthy_since.is_some_and(|since| since <= token.invoked_us);
@@ -36,7 +44,7 @@ impl Workload {
             is_wild: world.options.clock.wild_ms > 0,
             has_lost_writes: !world.power_losses.is_empty() || world.options.faults.loses_directories,
             has_lost_one: world.survivors().len() < all,
-            is_from_here: token.is_some_and(is_here),
+            is_from_here: is_here(token),
         };
         let refused_for = request.commands.iter().find_map(|command| match command.expect {
             Expect::Refused(why) => Some(why),
@@ -57,10 +65,21 @@ fn excuses(promises: &Promises, known: Known, refused_for: Option<&str>, error: 
         return true;
     }
     match refused_for {
+        Some(why) if why == "NEVERISSUED " && promises.goes_by_times && !known.is_from_here => {
+            is(why) || is("NOTYET ")
+        }
         Some(why) => is(why),
-        None if is("NOTYET ") => promises.availability != Availability::Always || !known.is_from_here,
+        None if is("NOTYET ") => {
+            promises.availability != Availability::Always || !known.is_from_here || waits_for_folded(error)
+        }
         None => is("CLOCKAHEAD ") && known.is_wild || is("NEVERISSUED ") && known.has_lost_writes,
     }
+}
+
+/// Whether an error names everything up to an operation among what is waited for.
+fn waits_for_folded(error: &str) -> bool {
+    let awaited = error.split_once("waiting for ").map_or("", |(_, awaited)| awaited);
+    awaited.split(", ").any(|name| name.starts_with("up to "))
 }
 
 #[cfg(test)]
@@ -70,10 +89,18 @@ mod tests {
     #[test]
     fn a_good_token_is_refused_only_for_what_has_not_come_or_was_lost() {
         let promises = Promises::CAUSAL_WITH_TRANSACTIONS;
-        let excuses = |known, error| excuses(&promises, known, None, error);
+        let excuses = |known, error: &str| excuses(&promises, known, None, error);
         let (calm, here) = (Known::default(), Known { is_from_here: true, ..Known::default() });
         assert!(excuses(calm, "NOTYET the timeout passed"));
         assert!(!excuses(here, "NOTYET the timeout passed"), "everything that it names is here");
+        for (awaited, may_be_lacking) in [
+            ("dc2/p1/1.63, up to dc4/p1/1.99", true),
+            ("dc2/p1/1.63", false),
+            ("updates up to [5, 7] at 1", false),
+        ] {
+            let error = format!("NOTYET the token depends on: waiting for {awaited}");
+            assert_eq!(excuses(here, &error), may_be_lacking, "{error}");
+        }
         for error in ["NEVERISSUED the token names", "CLOCKAHEAD the token is", "ERR no token", "BLOCKED for"]
         {
             assert!(!excuses(calm, error), "{error}");
@@ -92,8 +119,16 @@ mod tests {
     #[test]
     fn a_forged_token_is_refused_for_what_is_wrong_with_it() {
         let promises = Promises::CAUSAL_WITH_TRANSACTIONS;
-        let excuses = |error| excuses(&promises, Known::default(), Some("NEVERISSUED "), error);
-        assert!(excuses("NEVERISSUED the token names"));
-        assert!(!excuses("NOTYET the timeout passed") && !excuses("UNAVAILABLE for now"));
+        let (elsewhere, here) = (Known::default(), Known { is_from_here: true, ..Known::default() });
+        let by_times = Promises::CAUSAL_BY_TIMES;
+        let excuses = |promises, known, why, error| excuses(&promises, known, Some(why), error);
+        for (promises, known) in [(promises, elsewhere), (by_times, here)] {
+            assert!(excuses(promises, known, "NEVERISSUED ", "NEVERISSUED the token names"));
+            for error in ["NOTYET the timeout passed", "UNAVAILABLE for now"] {
+                assert!(!excuses(promises, known, "NEVERISSUED ", error), "{error}");
+            }
+        }
+        assert!(excuses(by_times, elsewhere, "NEVERISSUED ", "NOTYET the timeout passed"));
+        assert!(!excuses(by_times, elsewhere, "CLOCKAHEAD ", "NOTYET the timeout passed"));
     }
 }

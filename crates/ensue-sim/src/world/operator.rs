@@ -8,6 +8,7 @@
 use super::World;
 use crate::resp::{Answer, Answers};
 use crate::world::event::{Alarm, ConnectionId};
+use crate::world::options::HOME_KEYSPACE;
 use crate::world::shape::Site;
 use ensue_types::{Args, CoreId, DatacenterId, PartitionId};
 
@@ -24,6 +25,7 @@ enum Task {
     Declare(DatacenterId),
     Remove(DatacenterId),
     Move { partition: PartitionId, from: CoreId, to: CoreId },
+    MoveHome { to: DatacenterId, has_selected: bool },
 }
 
 /// One at work.
@@ -59,6 +61,17 @@ impl World {
         self.ask_again(connection);
     }
 
+    /// An operator in each datacenter begins to ask for the home of keys to move there.
+    pub fn have_home_moved(&mut self, to: DatacenterId) {
+        for datacenter in self.survivors() {
+            let connection = self.connect(self.options.shape.site(datacenter, CoreId(0)));
+            let task = Task::MoveHome { to, has_selected: false };
+            self.operators.insert(connection, Operator { task, answers: Answers::default(), tries: 0 });
+            let select = crate::resp::args(&format!("SELECT {}", HOME_KEYSPACE));
+            self.send(connection, vec![select, move_home(to)]);
+        }
+    }
+
     /// The operator of a connection asks for a move, or a removal, once more.
     pub fn ask_again(&mut self, connection: ConnectionId) {
         let Some(operator) = self.operators.get(&connection) else { return };
@@ -67,6 +80,7 @@ impl World {
                 crate::resp::args(&format!("CAUSAL MOVE {} {} {}", partition.0, from.0, to.0))
             }
             Task::Remove(datacenter) => look_at_removal(datacenter),
+            Task::MoveHome { to, .. } => move_home(to),
             Task::Declare(_) => return,
         };
         self.send(connection, vec![command]);
@@ -95,7 +109,16 @@ impl World {
                     }
                     continue;
                 }
-                Task::Move { .. } => {
+                Task::MoveHome { to, has_selected: false } => {
+                    operator.task = Task::MoveHome { to, has_selected: true };
+                    continue;
+                }
+                Task::MoveHome { .. } if answer == Answer::Status("OK".into()) => {
+                    self.operators.remove(&connection);
+                    self.close(connection);
+                    continue;
+                }
+                Task::MoveHome { .. } | Task::Move { .. } => {
                     operator.tries += 1;
                     // Where it makes no sense, he hears that, and that it has come true is nothing to him.
                     let refused = answer.error().is_some_and(|words| words.starts_with("ERR"));
@@ -124,6 +147,11 @@ impl World {
         }
         true
     }
+}
+
+/// What has the home of keys moved.
+fn move_home(to: DatacenterId) -> Args {
+    crate::resp::args(&format!("CAUSAL HOME home:* {to}"))
 }
 
 /// What shows what is known of a datacenter.

@@ -63,7 +63,12 @@ pub struct FaultOptions {
     pub joins: bool,
     /// The last datacenter is removed in good order while clients work.
     pub retires: bool,
+    /// Homes of keys move while clients work.
+    pub moves_homes: bool,
 }
+
+/// The keyspace of the clients of keys with a home.
+pub(crate) const HOME_KEYSPACE: u8 = 7;
 
 /// What clients do.
 #[derive(Clone, Debug, Default)]

@@ -17,6 +17,9 @@
 //!  kind 14 ended:    datacenter u8, everywhere u8, failed u16, zero u32, whole u64
 //!  kind 15 peer:     datacenter u8, zero 7, directory 16, last u64
 //!  kind 16 retiring: datacenter u8, zero 7
+//!  kind 17 home:     keyspace u8, configured u8, from u8, home u8, step u8, claimed u8, streams u8, zero u8,
+//!                    version u64, each stream: datacenter u8, zero 7, position u64; count u8 and as many times u64,
+//!                    pattern
 //!
 //!  part:    partition u16, zero u16, commands u32, then each command
 //!  command: place u32, arguments u32, then each argument: bytes u32 and the bytes
@@ -27,8 +30,8 @@ use super::{LayoutError, Reader};
 use crate::record::Record;
 use bytes::Bytes;
 use ensue_types::{
-    DatacenterId, DatacenterSet, DirectoryId, Incarnation, LogicalTime, Part, PartitionId, Position,
-    TimeVector,
+    DatacenterId, DatacenterSet, DirectoryId, HomeMove, HomeStep, Incarnation, LogicalTime, Part,
+    PartitionId, Position, TimeVector,
 };
 
 pub(crate) const OWN: u8 = 1;
@@ -47,6 +50,7 @@ const REBUILT: u8 = 13;
 const ENDED: u8 = 14;
 const PEER: u8 = 15;
 const RETIRING: u8 = 16;
+const HOME_MOVED: u8 = 17;
 
 /// The smallest part, and the smallest command: what a count of them needs at least.
 const PART_BYTES_MIN: u32 = 8;
@@ -103,10 +107,8 @@ pub fn encode_record(record: &Record, out: &mut Vec<u8>) {
         }
         Record::Times { received, stable } => {
             out.push(TIMES);
-            for times in [received, stable] {
-                out.push(times.len() as u8);
-                times.entries().for_each(|(_, time)| out.extend_from_slice(&time.0.to_le_bytes()));
-            }
+            put_times(out, received);
+            put_times(out, stable);
         }
         Record::Rebuilt { keyspace, rebuilt } => {
             out.push(REBUILT);
@@ -140,6 +142,10 @@ fn encode_lasting(record: &Record, out: &mut Vec<u8>) {
             out.push(RETIRING);
             out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
         }
+        Record::HomeMoved { moved } => {
+            out.push(HOME_MOVED);
+            put_moved(out, moved);
+        }
         Record::Discarded { datacenter, entry } => {
             out.push(DISCARDED);
             out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
@@ -153,6 +159,45 @@ fn encode_lasting(record: &Record, out: &mut Vec<u8>) {
         }
         other => unreachable!("`encode_record` has an arm for {other:?}"),
     }
+}
+
+fn put_times(out: &mut Vec<u8>, times: &TimeVector) {
+    out.push(times.len() as u8);
+    times.entries().for_each(|(_, time)| out.extend_from_slice(&time.0.to_le_bytes()));
+}
+
+fn put_moved(out: &mut Vec<u8>, moved: &HomeMove) {
+    let (configured, from, home) = (moved.configured.0, moved.from.0, moved.home.0);
+    let (step, is_claimed) = (moved.step.number(), u8::from(moved.is_claimed));
+    let streams = moved.applied.len() as u8;
+    out.extend_from_slice(&[moved.keyspace.0, configured, from, home, step, is_claimed, streams, 0]);
+    out.extend_from_slice(&moved.version.to_le_bytes());
+    for (datacenter, position) in &moved.applied {
+        out.extend_from_slice(&[datacenter.0, 0, 0, 0, 0, 0, 0, 0]);
+        out.extend_from_slice(&position.0.to_le_bytes());
+    }
+    put_times(out, &moved.times);
+    out.extend_from_slice(&moved.pattern);
+}
+
+fn read_moved(reader: &mut Reader<'_>) -> Result<HomeMove, LayoutError> {
+    let keyspace = reader.keyspace()?;
+    let [configured, from, home] = reader.fixed::<3>("datacenters of a home")?.map(DatacenterId);
+    let number = reader.u8("step of a home")?;
+    let step = HomeStep::of_number(number);
+    let value = u64::from(number);
+    let step = step.ok_or(LayoutError::Unknown { what: "step of a home", at: 4, value })?;
+    let is_claimed = read_flag("whether a home is claimed", reader)?;
+    let streams = reader.u8("streams of a home")?;
+    reader.zeros::<1>("home")?;
+    let version = reader.u64("version of a home")?;
+    let mut applied = Vec::new();
+    for _ in 0..streams {
+        applied.push((read_datacenter(reader)?, Position(reader.u64("position")?)));
+    }
+    let times = read_times(reader)?;
+    let pattern = rest(reader)?;
+    Ok(HomeMove { keyspace, pattern, configured, version, from, home, step, is_claimed, applied, times })
 }
 
 fn read_times(reader: &mut Reader<'_>) -> Result<TimeVector, LayoutError> {
@@ -223,7 +268,7 @@ pub fn decode_record(bytes: &Bytes) -> Result<Record, LayoutError> {
         }
         ENDED => {
             let datacenter = DatacenterId(reader.u8("datacenter")?);
-            let everywhere = read_flag(&mut reader)?;
+            let everywhere = read_flag("whether the end is everywhere", &mut reader)?;
             let failed = read_failed(&mut reader)?;
             Record::Ended { datacenter, whole: LogicalTime(reader.u64("time")?), failed, everywhere }
         }
@@ -234,6 +279,7 @@ pub fn decode_record(bytes: &Bytes) -> Result<Record, LayoutError> {
             Record::Lost { datacenter, whole, doubtful: LogicalTime(reader.u64("time")?), failed }
         }
         RETIRING => Record::Retiring { datacenter: read_datacenter(&mut reader)? },
+        HOME_MOVED => Record::HomeMoved { moved: read_moved(&mut reader)? },
         DISCARDED => {
             let datacenter = read_datacenter(&mut reader)?;
             Record::Discarded { datacenter, entry: rest(&mut reader)? }
@@ -268,11 +314,11 @@ fn end_prefix(datacenter: DatacenterId, everywhere: bool, failed: DatacenterSet)
     [datacenter.0, u8::from(everywhere), low, high, 0, 0, 0, 0]
 }
 
-fn read_flag(reader: &mut Reader) -> Result<bool, LayoutError> {
-    let what = "whether the end is everywhere";
+fn read_flag(what: &'static str, reader: &mut Reader) -> Result<bool, LayoutError> {
+    let at = reader.at();
     match reader.u8(what)? {
         value @ 0..=1 => Ok(value == 1),
-        value => Err(LayoutError::Unknown { what, at: 1, value: u64::from(value) }),
+        value => Err(LayoutError::Unknown { what, at, value: u64::from(value) }),
     }
 }
 

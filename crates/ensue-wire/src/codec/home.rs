@@ -1,15 +1,22 @@
-//! Layouts of what cores of two datacenters say to each other about commands at the home of their keys.
+//! Layouts of what is said about homes of keys: by cores of two datacenters about commands there, and by partitions
+//! about homes that move.
 
 use super::reader::Reader;
 use super::tag;
 use super::writer::Writer;
 use crate::error::Malformed;
+use crate::limits;
 use crate::message::{HomeOutcome, HomeRequest, Message};
+use ensue_types::{DatacenterId, HomeMove, HomeStep};
 
 const EXECUTED: u8 = 1;
 const REFUSED: u8 = 2;
 const FORGOTTEN: u8 = 3;
 const WITHDRAWN: u8 = 4;
+
+/// The smallest move of a home, and a stream in it.
+const MOVED_BYTES_MIN: usize = 26;
+const STREAM_BYTES: usize = 9;
 
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
@@ -33,6 +40,9 @@ pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
                 HomeOutcome::Forgotten => w.u8(FORGOTTEN),
                 HomeOutcome::Withdrawn => w.u8(WITHDRAWN),
             }
+        }
+        Message::HomeMoves { asks, moves } => {
+            w.u8(u8::from(*asks)).list(limits::HOMES, moves, |w, moved| write_moved(w, moved))
         }
         other => unreachable!("no message about homes: {:#06x}", tag::tag_of(other)),
     };
@@ -64,8 +74,47 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
                 value => return Err(Malformed::UnknownKind { what: "outcome at home", value }),
             },
         },
+        tag::HOME_MOVES => Message::HomeMoves {
+            asks: flag(r, "question for homes")?,
+            moves: r.list(limits::HOMES, MOVED_BYTES_MIN, read_moved)?,
+        },
         tag => return Err(Malformed::UnknownMessage { tag }),
     })
+}
+
+fn write_moved(w: &mut Writer<'_>, moved: &HomeMove) {
+    w.keyspace(moved.keyspace)
+        .bytes(limits::NAME_BYTES, &moved.pattern)
+        .u8(moved.configured.0)
+        .u64(moved.version)
+        .u8(moved.from.0)
+        .u8(moved.home.0)
+        .u8(moved.step.number())
+        .u8(u8::from(moved.is_claimed))
+        .list(limits::FAILED, &moved.applied, |w, (datacenter, position)| {
+            w.u8(datacenter.0).position(*position);
+        })
+        .times(&moved.times);
+}
+
+fn read_moved(r: &mut Reader<'_>) -> Result<HomeMove, Malformed> {
+    Ok(HomeMove {
+        keyspace: r.keyspace()?,
+        pattern: r.bytes(limits::NAME_BYTES)?,
+        configured: DatacenterId(r.u8()?),
+        version: r.u64()?,
+        from: DatacenterId(r.u8()?),
+        home: DatacenterId(r.u8()?),
+        step: read_step(r)?,
+        is_claimed: flag(r, "claim of a home")?,
+        applied: r.list(limits::FAILED, STREAM_BYTES, |r| Ok((DatacenterId(r.u8()?), r.position()?)))?,
+        times: r.times()?,
+    })
+}
+
+fn read_step(r: &mut Reader<'_>) -> Result<HomeStep, Malformed> {
+    let value = r.u8()?;
+    HomeStep::of_number(value).ok_or(Malformed::UnknownKind { what: "step of a home", value })
 }
 
 fn flag(r: &mut Reader<'_>, what: &'static str) -> Result<bool, Malformed> {

@@ -148,4 +148,5 @@ tags! {
     HOME_READY = 0x0801 => HomeReady,
     HOME_REQUEST = 0x0802 => HomeRequest,
     HOME_ANSWER = 0x0803 => HomeAnswer,
+    HOME_MOVES = 0x0804 => HomeMoves,
 }

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use ensue_types::causes::EXTENSION;
 use ensue_types::limits::KEYSPACES;
 use ensue_types::{
-    Args, Causes, Context, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Extent, Incarnation,
-    KeyspaceId, LogicalTime, Opaque, OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId,
-    Stamp, TimeVector, Vector,
+    Args, Causes, Context, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Extent, HomeMove,
+    HomeStep, Incarnation, KeyspaceId, LogicalTime, Opaque, OperationId, Part, PartitionId, Position, Reply,
+    RequestId, SessionId, Stamp, TimeVector, Vector,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -197,6 +197,31 @@ fn channels() -> BoxedStrategy<Message> {
     .boxed()
 }
 
+fn moved() -> BoxedStrategy<HomeMove> {
+    let step = (0..6u8).prop_map(|number| HomeStep::of_number(number).unwrap_or_default());
+    let applied = vec((any::<u8>().prop_map(DatacenterId), any::<u64>().prop_map(Position)), 0..3);
+    let datacenters = any::<[u8; 3]>().prop_map(|all| all.map(DatacenterId));
+    let state = (any::<u64>(), step, any::<bool>());
+    (keyspace(), string(), datacenters, state, applied, time_vector())
+        .prop_map(
+            |(keyspace, pattern, [configured, from, home], (version, step, is_claimed), applied, times)| {
+                HomeMove {
+                    keyspace,
+                    pattern,
+                    configured,
+                    version,
+                    from,
+                    home,
+                    step,
+                    is_claimed,
+                    applied,
+                    times,
+                }
+            },
+        )
+        .boxed()
+}
+
 fn homes() -> BoxedStrategy<Message> {
     let outcome = prop_oneof![
         (context(), reply()).prop_map(|(context, reply)| HomeOutcome::Executed { context, reply }),
@@ -205,9 +230,11 @@ fn homes() -> BoxedStrategy<Message> {
         Just(HomeOutcome::Withdrawn),
     ];
     let names = (any::<u32>(), any::<u64>(), any::<u32>(), any::<u64>());
+    let moves = (any::<bool>(), vec(moved(), 0..3));
     let kind = (any::<bool>(), any::<u64>(), any::<bool>());
     prop_oneof![
         any::<u32>().prop_map(|boot| Message::HomeReady { boot }),
+        moves.prop_map(|(asks, moves)| Message::HomeMoves { asks, moves }),
         (any::<u32>(), any::<u64>(), outcome).prop_map(|(boot, number, outcome)| Message::HomeAnswer {
             boot,
             number,

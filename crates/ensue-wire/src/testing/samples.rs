@@ -7,9 +7,9 @@ use crate::message::{
 };
 use bytes::Bytes;
 use ensue_types::{
-    Args, Causes, Context, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Extent, Incarnation,
-    KeyspaceId, LogicalTime, Opaque, OperationId, Part, PartitionId, Position, Reply, RequestId, SessionId,
-    Stamp, TimeVector,
+    Args, Causes, Context, CoreId, DatacenterId, DatacenterSet, Dependency, DirectoryId, Extent, HomeMove,
+    HomeStep, Incarnation, KeyspaceId, LogicalTime, Opaque, OperationId, Part, PartitionId, Position, Reply,
+    RequestId, SessionId, Stamp, TimeVector,
 };
 
 pub(crate) fn envelopes() -> Vec<(&'static str, Envelope)> {
@@ -344,6 +344,21 @@ fn channel() -> Vec<(&'static str, Message)> {
     ]
 }
 
+fn moved() -> HomeMove {
+    HomeMove {
+        keyspace: KeyspaceId(3),
+        pattern: Bytes::from_static(b"lock:*"),
+        configured: DatacenterId(0),
+        version: 0x0102_0304,
+        from: DatacenterId(1),
+        home: DatacenterId(2),
+        step: HomeStep::Stopped,
+        is_claimed: false,
+        applied: vec![(DatacenterId(1), Position(0x1112_1314))],
+        times: [LogicalTime(0x2122_2324)].into_iter().collect(),
+    }
+}
+
 fn home() -> Vec<(&'static str, Message)> {
     let answer = |outcome| Message::HomeAnswer { boot: 0x1112_1314, number: 9, outcome };
     let request = HomeRequest {
@@ -365,6 +380,7 @@ fn home() -> Vec<(&'static str, Message)> {
         ("home-answer-refused", answer(HomeOutcome::Refused { reply: Reply::error("HOMEAWAY") })),
         ("home-answer-forgotten", answer(HomeOutcome::Forgotten)),
         ("home-answer-withdrawn", answer(HomeOutcome::Withdrawn)),
+        ("home-moves", Message::HomeMoves { asks: true, moves: vec![moved()] }),
     ]
 }
 

@@ -2,9 +2,10 @@
 
 use super::Cx;
 use crate::evaluate::Writer;
-use crate::homes::{STABLE_AT_HOME, home_of};
+use crate::homes::{MOVING, STABLE_AT_HOME, is_on_keys};
 use crate::partition::order::RowName;
 use ensue_protocol::Choice;
+use ensue_resp::Flags;
 use ensue_store::cell::Write;
 use ensue_types::{Args, Causes, KeyspaceId, Mode, Reply, Rule, Source};
 
@@ -34,18 +35,39 @@ impl Cx {
         causes: &Causes,
         commands: impl IntoIterator<Item = &'a Args>,
     ) -> Option<Reply> {
-        let homes = &self.config.homes;
-        if homes.is_empty() || !causes.times().is_ok_and(|vector| vector.mode == Mode::Stable) {
+        if self.homes.is_empty() || !causes.times().is_ok_and(|vector| vector.mode == Mode::Stable) {
             return None;
         }
         let rows = self.rows_of(keyspace, commands);
-        rows.iter().any(|(_, key)| home_of(homes, keyspace, key).is_some()).then_some(STABLE_AT_HOME)
+        rows.iter().any(|(_, key)| self.homes.line_of(keyspace, key).is_some()).then_some(STABLE_AT_HOME)
     }
 
-    /// Whether another datacenter is the home of a key.
+    /// Why commands are not executed here: this datacenter is not the home of their keys, or not yet, or not any more.
+    /// Reads are executed anywhere, unless the keyspace is read at home.
+    pub(in crate::partition) fn home_refusal<'a>(
+        &self,
+        keyspace: KeyspaceId,
+        commands: impl IntoIterator<Item = &'a Args>,
+    ) -> Option<Reply> {
+        if self.homes.is_empty() || !Rule::HomeCommandsRunAtHome.holds() {
+            return None;
+        }
+        let reads_there =
+            self.config.home_reads.contains(&keyspace) || !self.protocol(keyspace).capabilities().causality;
+        let is_refused = |args: &Args| {
+            let Some(spec) = args.first().and_then(|name| ensue_resp::lookup(name)) else { return false };
+            let writes = spec.is_write() && !spec.flags.contains(Flags::READONLY);
+            (writes || reads_there)
+                && is_on_keys(spec)
+                && ensue_resp::keys(spec, args).any(|key| self.is_home_elsewhere(keyspace, key))
+        };
+        commands.into_iter().any(is_refused).then_some(MOVING)
+    }
+
+    /// Whether a key has a home that is not here, or not yet, or not any more.
     pub(in crate::partition) fn is_home_elsewhere(&self, keyspace: KeyspaceId, key: &[u8]) -> bool {
-        let home = home_of(&self.config.homes, keyspace, key);
-        home.is_some_and(|home| home != self.datacenter) && Rule::HomeCommandsRunAtHome.holds()
+        let line = self.homes.line_of(keyspace, key);
+        line.is_some_and(|line| !self.homes.is_open(line)) && Rule::HomeCommandsRunAtHome.holds()
     }
 
     /// The rows that commands name.

@@ -94,7 +94,8 @@ impl Executor<'_> {
             return self.reads.blocked.block(self.cx, execution);
         }
         let Execution { keyspace, context, commands, .. } = &execution;
-        if let Some(reply) = self.cx.stable_refusal(*keyspace, &context.causes, commands.iter()) {
+        let refusal = self.cx.stable_refusal(*keyspace, &context.causes, commands.iter());
+        if let Some(reply) = refusal.or_else(|| self.cx.home_refusal(*keyspace, commands.iter())) {
             return self.cx.send(execution.from, Message::Refused { request: execution.request, reply });
         }
         let rows = self.cx.rows_of(execution.keyspace, execution.commands.iter());
@@ -281,7 +282,7 @@ impl Executor<'_> {
             self.reads.blocked.block(self.cx, take(execution));
             return Step::Parked;
         }
-        if let Some(refusal) = self.stable_refusal(execution, spec, &args) {
+        if let Some(refusal) = self.refusal_at_home(execution, spec, &args) {
             return Step::Done(refusal);
         }
         let Some(request) = request else {
@@ -318,11 +319,12 @@ impl Executor<'_> {
         ))
     }
 
-    /// Why a session that fell back may not make this write.
-    fn stable_refusal(&self, execution: &Execution, spec: &CommandSpec, args: &Args) -> Option<Reply> {
-        let causes = &execution.context.causes;
-        let refusal = || self.cx.stable_refusal(execution.keyspace, causes, std::iter::once(args));
-        spec.is_write().then(refusal).flatten()
+    /// Why a session that fell back may not make this write, or nobody here.
+    fn refusal_at_home(&self, execution: &Execution, spec: &CommandSpec, args: &Args) -> Option<Reply> {
+        let Execution { keyspace, context, .. } = execution;
+        let stable = || self.cx.stable_refusal(*keyspace, &context.causes, [args]);
+        let stable = spec.is_write().then(stable).flatten();
+        stable.or_else(|| self.cx.home_refusal(*keyspace, [args]))
     }
 
     /// A pop, which waits if there is nothing.
@@ -354,6 +356,7 @@ impl Executor<'_> {
     fn execute_causal(&mut self, execution: &mut Execution, args: &Args) -> Reply {
         match (args.get(1).map(Bytes::as_ref), args.get(2)) {
             (None, _) => CommandError::wrong_arity("causal").reply(),
+            (Some(b"home"), _) => self.execute_home(execution.keyspace, args),
             (Some(b"withdraw"), _) => self.withdraw_pop(execution),
             (Some(b"discarded"), _) => self.others.failover.discarded.list_discarded(self.cx),
             (Some(b"conflicts"), key) => self.keyspaces.list_conflicts(self.cx, self.others, execution, key),

@@ -1,6 +1,7 @@
 //! Blocking pops: parked when they find nothing, and executed again when their row has something.
 
 use super::Executor;
+use crate::partition::cx::Cx;
 use crate::partition::order::RowName;
 use crate::partition::work::{Execution, Served};
 use ensue_protocol::Choice;
@@ -91,7 +92,12 @@ impl Executor<'_> {
             return;
         }
         if self.others.failover.retirement.is_begun() {
-            return self.end_pops();
+            // Nobody waits here for what is written elsewhere.
+            return self.end_pops(|cx, _, _| Some(cx.retiring()));
+        }
+        if self.cx.homes.take_ends_waits() {
+            // Another home has started: what waits here for its keys would wait in vain.
+            self.end_pops(|cx, keyspace, args| cx.home_refusal(keyspace, [args]));
         }
         if self.others.stable_time.have_times_risen() {
             self.reads.pops.look_again();
@@ -108,11 +114,13 @@ impl Executor<'_> {
         }
     }
 
-    /// The datacenter is being removed: nobody waits here for what is written elsewhere.
-    fn end_pops(&mut self) {
+    /// Ends those that this refuses.
+    fn end_pops(&mut self, refusal: impl Fn(&Cx, KeyspaceId, &Args) -> Option<Reply>) {
         for id in self.reads.pops.all() {
+            let command = self.reads.pops.command(id);
+            let reply = command.and_then(|(keyspace, args)| refusal(self.cx, keyspace, args));
+            let Some(reply) = reply else { continue };
             let Some(mut waited) = self.take_pop(id) else { continue };
-            let reply = self.cx.retiring();
             if let Some(args) = waited.commands.pop_front() {
                 self.count_resumed(&waited, &args, &reply);
             }

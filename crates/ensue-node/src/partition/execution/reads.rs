@@ -18,6 +18,9 @@ impl Executor<'_> {
     /// First round: the newest values. What is undecided there is asked about at once: mostly it comes later, and no
     /// second round follows.
     pub(in crate::partition) fn on_read_first(&mut self, read: FirstRead) {
+        if let Some(reply) = self.cx.home_refusal(read.keyspace, &read.commands) {
+            return self.cx.send(read.from, Message::Refused { request: read.request, reply });
+        }
         let at = self.cx.promise();
         self.keyspaces.mark(self.cx, read.keyspace, &read.commands);
         let is_pending = !self.keyspaces.order.is_idle()

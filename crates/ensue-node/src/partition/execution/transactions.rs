@@ -39,6 +39,10 @@ impl Executor<'_> {
             };
             return self.execute_atomically(execution);
         }
+        let all = parts.iter().flat_map(|part| &part.commands).map(|(_, args)| args);
+        if let Some(reply) = self.cx.home_refusal(keyspace, all) {
+            return self.cx.send(from, Message::Refused { request, reply });
+        }
         let grows = parts.iter().flat_map(|part| &part.commands).any(|(_, args)| may_grow(args));
         if grows {
             self.keyspaces.make_room(self.cx, self.others);

@@ -88,6 +88,11 @@ impl FailedDatacenters {
         self.linked.remove(&datacenter);
     }
 
+    /// The directory is read anew, and the links stay.
+    pub(in crate::partition) fn take_over_links(&mut self, before: &FailedDatacenters) {
+        self.linked.clone_from(&before.linked);
+    }
+
     pub(in crate::partition) fn is_linked(&self, datacenter: DatacenterId) -> bool {
         self.linked.contains(&datacenter)
     }

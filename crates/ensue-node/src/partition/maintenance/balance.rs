@@ -10,7 +10,6 @@
 use super::Maintenance;
 use crate::command;
 use crate::evaluate::Evaluation;
-use crate::homes::home_of;
 use crate::partition::cx::Cx;
 use crate::partition::keyspaces::Keyspaces;
 use crate::partition::others::Others;
@@ -141,7 +140,7 @@ impl Maintenance {
         let retirement = &others.failover.retirement;
         let stays = |datacenter: &DatacenterId| !retirement.others().any(|other| other == *datacenter);
         let alive: Vec<DatacenterId> = others.living().filter(stays).collect();
-        let home = home_of(&cx.config.homes, keyspace, &key);
+        let home = cx.homes.home_of(keyspace, &key);
         // Of one that is removed another one is as much a home as any: it gives to the rest.
         let home = home.or(alive.first().copied().filter(|_| retirement.is_begun()));
         // Readers of this datacenter see its writes at once: one may rest on nothing but what all of them see, as the

@@ -36,6 +36,8 @@ const PATIENCE: u64 = 30;
 const GRAIN_MS: u64 = 256;
 /// Rows deleted in one go: many that expire together must not hold up commands.
 const EXPIRED_AT_ONCE: usize = 1_000;
+/// At least this part of the rows whose home is elsewhere is looked at each time.
+const SHARE_AT_ONCE: usize = 16;
 /// Tombstones removed in one go: so must those of a large row, and what a flush hides.
 pub(in crate::partition) const COLLECTED_AT_ONCE: usize = 10_000;
 
@@ -45,6 +47,8 @@ pub(crate) struct Collector {
     candidates: Candidates,
     /// Rows and fields with deadlines, by when it is this datacenter's turn to delete them, in units of `GRAIN_MS`.
     deadlines: BTreeMap<u64, Vec<(KeyspaceId, Expiry)>>,
+    /// Those whose deadline has passed, and whose home is elsewhere.
+    elsewhere: VecDeque<(KeyspaceId, Expiry)>,
     round: Option<Round>,
     /// Tombstones of rounds that are over: nothing older can arrive, whatever happens from now on.
     ready: VecDeque<(KeyspaceId, Spent)>,
@@ -139,14 +143,25 @@ impl Maintenance {
             if *entry.key() > now_ms / GRAIN_MS {
                 break;
             }
-            let mut due = entry.remove();
+            let due = entry.remove();
             for (keyspace, expiry) in &due {
                 keyspaces.keyspace(*keyspace).note_expired(expiry);
             }
-            // Readers here see its end by the clock, and its home alone deletes it.
-            due.retain(|(keyspace, expiry)| !cx.is_home_elsewhere(*keyspace, &expiry.key));
-            self.collector.candidates.due.extend(due);
+            let is_elsewhere =
+                |(keyspace, expiry): &(KeyspaceId, Expiry)| cx.is_home_elsewhere(*keyspace, &expiry.key);
+            let (elsewhere, here): (Vec<_>, Vec<_>) = due.into_iter().partition(is_elsewhere);
+            self.collector.elsewhere.extend(elsewhere);
+            self.collector.candidates.due.extend(here);
         }
+        // Readers here see its end by the clock, and its home alone deletes it: this one, if it has moved here. While a
+        // home is away there can be many, so some are looked at each time.
+        let looked_at = take_some(&mut self.collector.elsewhere);
+        let (elsewhere, here): (Vec<_>, Vec<_>) =
+            looked_at.partition(|(keyspace, expiry)| cx.is_home_elsewhere(*keyspace, &expiry.key));
+        self.collector.candidates.due.extend(here);
+        let expires =
+            |(keyspace, expiry): &(KeyspaceId, Expiry)| keyspaces.keyspace(*keyspace).expires(expiry);
+        self.collector.elsewhere.extend(elsewhere.into_iter().filter(expires));
     }
 
     fn begin_round(&mut self, others: &Others) {
@@ -328,6 +343,10 @@ impl Maintenance {
             if !keyspaces.keyspace(keyspace).expires(&expiry) {
                 continue;
             }
+            if cx.is_home_elsewhere(keyspace, &expiry.key) {
+                self.collector.elsewhere.push_back((keyspace, expiry));
+                continue;
+            }
             let busy = !keyspaces.order.is_idle() && keyspaces.order.is_busy(keyspace, &expiry.key);
             if busy || others.is_catching_up() || keyspaces.write_refusal(cx, others, false).is_some() {
                 self.collector.due.push_back((keyspace, expiry, place));
@@ -336,6 +355,26 @@ impl Maintenance {
             if self.delete_expired(cx, others, keyspaces, keyspace, (&expiry, place)) == Deleted::InPart {
                 return;
             }
+        }
+    }
+}
+
+/// The first of what waits: so many that what ends at its home leaves here as fast as it comes.
+fn take_some<T>(waiting: &mut VecDeque<T>) -> impl Iterator<Item = T> + use<T> {
+    let count = EXPIRED_AT_ONCE.max(waiting.len() / SHARE_AT_ONCE).min(waiting.len());
+    waiting.drain(..count).collect::<Vec<T>>().into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_waits_for_a_home_that_is_away_some_is_looked_at_each_time() {
+        for (count, expected) in [(0, 0), (7, 7), (1_500, 1_000), (32_000, 2_000)] {
+            let mut waiting: VecDeque<usize> = (0..count).collect();
+            assert!(take_some(&mut waiting).eq(0..expected));
+            assert!(waiting.into_iter().eq(expected..count));
         }
     }
 }

@@ -129,7 +129,8 @@ impl Others {
             .datacenters()
             .filter(|d| wait && !is_given_up(without, *d) && !self.failover.failed.is_settled(*d));
         let partitions = (0..cx.config.topology.partitions).map(PartitionId);
-        let unheard = others.collect();
+        let unheard: BTreeSet<DatacenterId> = others.collect();
+        cx.homes.await_words(unheard.iter().copied());
         let silent = partitions.filter(|partition| wait && *partition != cx.id).collect();
         let (number, filled) = (cx.number(), self.is_filled);
         let catch_up = CatchUp { records, unheard, silent, number, filled, prepared, ..CatchUp::default() };
@@ -197,9 +198,11 @@ impl Others {
     }
 
     /// A datacenter that nobody has met begins: nothing of it can be missing, and it waits for those that serve.
-    pub(in crate::partition) fn note_nothing_to_come(&mut self, datacenter: DatacenterId) {
+    pub(in crate::partition) fn note_nothing_to_come(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
         let is_new = self.is_unmet(datacenter);
         let Some(catch_up) = self.catch_up.as_mut().filter(|_| is_new) else { return };
+        // Nor does it know of homes that have moved.
+        cx.homes.hear(datacenter, &[]);
         if catch_up.unheard.remove(&datacenter) {
             catch_up.ends.insert(datacenter, Position(0));
         }

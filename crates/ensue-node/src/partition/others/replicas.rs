@@ -38,6 +38,17 @@ impl Others {
         self.living_senders().filter(follows).count() as u64
     }
 
+    /// Whether one is linked, serves, and has received all that was written here but in the last so many milliseconds.
+    pub(in crate::partition) fn is_followed_by(
+        &self,
+        cx: &Cx,
+        datacenter: DatacenterId,
+        lag_ms_max: u64,
+    ) -> bool {
+        let sender = self.replication.sender(datacenter).filter(|sender| sender.is_resumed());
+        sender.is_some_and(|sender| self.replication.lag_ms(cx, sender.received()) <= lag_ms_max)
+    }
+
     /// The position that every other datacenter has synced and applied: below it, the log need not be kept for the
     /// streams. What one has not applied is not in the copy that it gives to an empty directory.
     pub(in crate::partition) fn synced_by_all(&self, cx: &Cx) -> Position {

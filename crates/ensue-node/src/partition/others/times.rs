@@ -65,6 +65,7 @@ impl Others {
         is_serving: bool,
     ) {
         self.failover.failed.link_down(datacenter);
+        cx.homes.on_link_down(datacenter);
         if let Some(sender) = self.replication.sender_mut(datacenter) {
             sender.on_link_down();
         }

@@ -150,7 +150,7 @@ impl Peering<'_> {
         }
         if theirs.stage != PeerStage::Serving {
             if theirs.stage == PeerStage::Joining && theirs.end == Position(0) {
-                self.others.note_nothing_to_come(datacenter);
+                self.others.note_nothing_to_come(self.cx, datacenter);
             }
             self.peers.identity.note_absent(datacenter, theirs.stage);
             if let Some(sender) = self.others.replication.sender_mut(datacenter) {

@@ -144,7 +144,9 @@ impl Persistence {
         let lasting = others.failover.failed.records().chain(peers.identity.records());
         let retiring = others.failover.retirement.is_begun();
         let retiring = retiring.then_some(Record::Retiring { datacenter: cx.datacenter });
-        for record in lasting.chain(others.failover.discarded.records()).chain(retiring) {
+        for record in
+            lasting.chain(others.failover.discarded.records()).chain(retiring).chain(cx.homes.records())
+        {
             items.item(image::RECORD, &image::record_item(&record));
         }
     }

@@ -14,7 +14,7 @@ use crate::partition::order::RowName;
 use crate::partition::work::Execution;
 use ensue_resp::request::{Awaited, Blocking, WaitingPop};
 use ensue_store::keyspace::Keyspace;
-use ensue_types::{KeyspaceId, RequestId, SessionId, TimeVector};
+use ensue_types::{Args, KeyspaceId, RequestId, SessionId, TimeVector};
 use ensue_wire::Address;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -249,6 +249,12 @@ impl WaitingPops {
     /// All that wait.
     pub(in crate::partition) fn all(&self) -> Vec<PopId> {
         self.waiting.keys().copied().collect()
+    }
+
+    /// What one waits with.
+    pub(in crate::partition) fn command(&self, id: PopId) -> Option<(KeyspaceId, &Args)> {
+        let execution = &self.waiting.get(&id)?.execution;
+        Some((execution.keyspace, execution.commands.front()?))
     }
 
     /// The pops of a core's sessions.

@@ -284,6 +284,10 @@ impl Copying {
                     let record = Record::Peer { datacenter, directory, last: LogicalTime::ZERO };
                     p.durability.copy_item(p.cx, kind, &image::record_item(&record));
                 }
+                Record::HomeMoved { moved } => {
+                    let record = Record::HomeMoved { moved: p.cx.homes.as_of_another(moved) };
+                    p.durability.copy_item(p.cx, kind, &image::record_item(&record));
+                }
                 _ => p.durability.copy_item(p.cx, kind, &bytes),
             },
             _ => {

@@ -153,6 +153,7 @@ pub(in crate::partition) fn take_lasting(p: &mut Peering<'_>, record: Record) ->
             others.failover.retirement.begin(0);
         }
         Record::Retiring { .. } => {}
+        Record::HomeMoved { moved } => cx.homes.restore(moved),
         Record::Ended { datacenter, whole, failed, everywhere } => {
             let end = StreamEnd { whole, failed, everywhere };
             others.failover.failed.restore_end(datacenter, end);

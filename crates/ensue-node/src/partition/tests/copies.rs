@@ -1,7 +1,9 @@
 //! A copy for an empty directory: what is given, what is taken, and what breaks it off.
 
+use super::homes::with_homes;
 use super::identity::{
-    THIRD, answer, asking, confirm, introduce, introduce_third, introduction, knowing, partition, sent,
+    THIRD, answer, asking, asking_under, confirm, introduce, introduce_third, introduction, knowing,
+    partition, sent,
 };
 use super::versions::{OTHER, World, put};
 use super::{PARTITION, config};
@@ -33,7 +35,10 @@ fn trimmed() -> Introduction {
 
 /// A partition with an empty directory that has asked for a copy, and the copy's number.
 fn taking() -> (World, u64) {
-    let mut world = asking(BTreeMap::new(), 1);
+    take(asking(BTreeMap::new(), 1))
+}
+
+fn take(mut world: World) -> (World, u64) {
     confirm(&mut world, trimmed());
     let number = sent(&mut world).into_iter().find_map(asked_for);
     (world, number.expect("it asks for a copy"))
@@ -222,6 +227,27 @@ fn a_copy_goes_on_over_a_new_link_of_its_donor() {
     world.hear(ELSEWHERE, copied(copy, 1, true, Vec::new()));
     assert!(matches!(world.partition.stage, Stage::Joining(_)), "it is being written");
     assert_eq!(link_up(&mut world), [], "it has come whole");
+}
+
+/// Nothing says again that they are up, and over them it asks for what it waits for before it serves.
+#[test]
+fn who_reads_its_copy_knows_the_links_that_came_up_before_and_asks_which_homes_have_moved() {
+    let mut world = asking_under(with_homes(config(AppendFsync::Always)), BTreeMap::new(), 1);
+    world.partition.on_link_up(world.now, OTHER, &|_| true);
+    let (mut world, copy) = take(world);
+    world.message(ELSEWHERE, copied(copy, 0, true, vec![image(4)]));
+    introduce(&mut world, Introduction { is_whole: true, ..trimmed() });
+    let received = Position(3);
+    world.message(ELSEWHERE, Message::TailFetched { after: received, received, entries: Vec::new() });
+    assert!(world.partition.others.is_catching_up() && world.partition.visibility().awaits_homes());
+    sent(&mut world);
+    world.now.monotonic_us += 1_000_000;
+    world.partition.on_timer(world.now);
+    world.work();
+    let asks = Message::HomeMoves { asks: true, moves: Vec::new() };
+    assert!(sent(&mut world).contains(&asks));
+    world.message(ELSEWHERE, Message::HomeMoves { asks: false, moves: Vec::new() });
+    assert!(!world.partition.visibility().awaits_homes());
 }
 
 #[test]

@@ -14,7 +14,7 @@ const FAR: DatacenterId = DatacenterId(1);
 const BOOT: u32 = 9;
 
 /// `own:*` is at home here, and `away:*` in the other datacenter.
-fn with_homes(config: NodeConfig) -> NodeConfig {
+pub(super) fn with_homes(config: NodeConfig) -> NodeConfig {
     let home = |pattern: &'static str, datacenter| Home {
         keyspace: KeyspaceId(0),
         pattern: pattern.into(),

@@ -28,7 +28,10 @@ fn serving() -> World {
 
 /// A partition that asks before its first serving; each start draws another identity.
 pub(super) fn asking(files: Files, seed: u128) -> World {
-    let mut config = config(AppendFsync::Always);
+    asking_under(config(AppendFsync::Always), files, seed)
+}
+
+pub(super) fn asking_under(mut config: NodeConfig, files: Files, seed: u128) -> World {
     (config.first_start, config.identity_seed) = (FirstStart::Ask, seed);
     config.tuning.checkpoint_bytes = u64::MAX;
     World { partition: partition(config), now: NOW, files }.started()

@@ -50,6 +50,7 @@ impl Visibility<'_> {
                 self.others.on_pass_on(self.cx, from.datacenter(), origin, after)
             }
             Message::Retiring { step } => self.on_retiring(from, step),
+            Message::HomeMoves { asks, moves } => self.on_home_moves(from, asks, moves),
             message => return Some(message),
         }
         None

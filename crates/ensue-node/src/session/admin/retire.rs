@@ -61,7 +61,7 @@ impl Retiring {
         if topology.others().next().is_none() {
             return Err(refused(&shown, "it is the only datacenter"));
         }
-        if let Some(home) = core.config.homes.iter().find(|home| home.datacenter == datacenter) {
+        if let Some(home) = core.homes.lines().iter().find(|home| home.datacenter == datacenter) {
             let pattern = String::from_utf8_lossy(&home.pattern);
             let reason = format!("it is the home of {pattern} in keyspace {}", home.keyspace.0);
             return Err(refused(&shown, &reason));

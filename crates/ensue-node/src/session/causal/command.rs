@@ -161,7 +161,7 @@ fn status(line: &'static str) -> Reply {
     Reply::Status(line.into())
 }
 
-const HELP: [&str; 37] = [
+const HELP: [&str; 39] = [
     "CAUSAL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "TOKEN",
     "    Return this connection's causal past in the selected keyspace, as text.",
@@ -179,6 +179,8 @@ const HELP: [&str; 37] = [
     "    Declare it lost for good: all others agree on what they have of it and go on without it, for ever.",
     "RETIRE <datacenter> [CONFIRM <digest>]",
     "    Show what the removal of this datacenter means, and a digest; or begin it: it takes no more writes, for ever.",
+    "HOME [<pattern> <datacenter> [CONFIRM <digest>]]",
+    "    Tell where the homes of keys are; or move one, said at its present home, or, if that was declared dead, at the new.",
     "BACKUP [NODE <number>] BEGIN <name> [HOLD <ms>] | LIST <name> | READ <name> <file> <offset> <length> | END <name>",
     "    Keep what the disks of this datacenter hold at one moment, and read it file by file; `ensue backup` does.",
     "REPLICAS <partition>",

@@ -219,7 +219,7 @@ fn a_keyspace_without_causality_says_so() {
         "-ERR keyspace 2 uses protocol eventual, which looks for no conflicts|"
     );
     let help = world.ask("CAUSAL HELP");
-    assert!(help.starts_with("*37|+CAUSAL <subcommand>"));
+    assert!(help.starts_with("*39|+CAUSAL <subcommand>"));
     assert_eq!(world.ask("CAUSAL NOPE"), "-ERR unknown subcommand 'NOPE'. Try CAUSAL HELP.|");
 }
 

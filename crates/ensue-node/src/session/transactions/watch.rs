@@ -5,9 +5,11 @@
 //! - On EXEC: the transaction carries the keys and their numbers to the owner, which executes it only if all of these
 //!   registrations still exist. One partition must therefore own all keys that are watched, read and written.
 //! - At a home elsewhere the session asks there for the numbers, and sends them there with the transaction.
+//! - On a home that moves between WATCH and EXEC: the transaction is not executed, as after a write.
 //! - On EXEC, DISCARD, UNWATCH and RESET the session drops its list. Owners are not notified; they drop the oldest
 //!   registrations when there are too many.
 
+use crate::homes::home_of;
 use crate::session::cx::Cx;
 use crate::session::failure::UNANSWERED;
 use crate::session::plan::{Check, Plan};
@@ -21,6 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Watched {
     /// With the numbers of their first registrations.
     keys: BTreeMap<(KeyspaceId, Bytes), i64>,
+    /// How often homes had moved when the first of them was watched: numbers are those of a partition there.
+    homes: Option<u64>,
 }
 
 impl Watched {
@@ -66,14 +70,27 @@ impl Watched {
         }
     }
 
+    /// A key is about to be watched, while homes are known to have moved so often.
+    pub(in crate::session) fn note_homes(&mut self, changes: u64) {
+        self.homes.get_or_insert(changes);
+    }
+
     pub(crate) fn clear(&mut self) {
         self.keys.clear();
+        self.homes = None;
     }
 
     /// What an EXEC in the selected keyspace must ask, and of whom; they are watched no longer.
     pub(in crate::session) fn take_check(&mut self, cx: &Cx<'_>) -> Result<Option<Check>, Reply> {
         let keys = std::mem::take(&mut self.keys);
+        let homes = self.homes.take();
         let Some(((_, first), _)) = keys.first_key_value() else { return Ok(None) };
+        let has_home = |key| home_of(cx.core.homes.lines(), cx.keyspace(), key).is_some();
+        let have_moved = homes.is_some_and(|changes| changes != cx.core.homes.changes());
+        if have_moved && keys.keys().any(|(_, key)| has_home(key)) {
+            // As after a write: what was watched is not known to stand at the home that is the present one.
+            return Err(Reply::NilArray);
+        }
         let owner = partition_of(first, cx.spread());
         if keys.keys().any(|(keyspace, _)| *keyspace != cx.keyspace()) {
             return Err(ELSEWHERE);

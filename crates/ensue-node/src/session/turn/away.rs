@@ -2,7 +2,7 @@
 //! it; and, at that home, a request of another datacenter.
 
 use super::{Interruption, Turn, users};
-use crate::homes::is_check;
+use crate::homes::{MOVING, is_check};
 use crate::session::commands::blocked::UNBLOCKED;
 use crate::session::connection::Lifecycle;
 use crate::session::exchange::{Exchange, Then};
@@ -32,6 +32,10 @@ pub(super) fn send(turn: &mut Turn<'_>, home: DatacenterId, commands: Vec<Args>,
     if turn.session.shared.is_used(&turn.cx) {
         return turn.reply(&homes::SHARED);
     }
+    if turn.session.lifecycle == Lifecycle::Elsewhere {
+        // It has moved since the request was taken: its origin asks there.
+        return turn.reply(&MOVING);
+    }
     let step = homes::send(&mut turn.cx, home, commands, transaction);
     turn.follow(step);
     if turn.session.has_ended {
@@ -41,6 +45,8 @@ pub(super) fn send(turn: &mut Turn<'_>, home: DatacenterId, commands: Vec<Args>,
 
 /// `WATCH`: the owners of the keys are asked, here or at their home.
 pub(super) fn watch(turn: &mut Turn<'_>, args: &Args) {
+    let changes = turn.cx.core.homes.changes();
+    turn.session.watched.note_homes(changes);
     let (cx, session) = (&turn.cx, &*turn.session);
     let place = homes::watch_place(cx.core, cx.contexts, &args[1..]);
     match (session.watched.plan(cx, args), place) {

@@ -17,6 +17,8 @@ pub(super) enum Worlds {
     LosingDirectories,
     Joining,
     Retiring,
+    /// In which the home of keys moves.
+    MovingHomes,
     WildClocks,
     Replicas,
 }
@@ -29,6 +31,7 @@ impl fmt::Display for Worlds {
             Worlds::LosingDirectories => "`--losing-directories`",
             Worlds::Joining => "`--joining`",
             Worlds::Retiring => "`--retiring`",
+            Worlds::MovingHomes => "`--moving-homes`",
             Worlds::WildClocks => "`--wild-clocks`",
             Worlds::Replicas => "`--replicas`",
         })
@@ -309,6 +312,12 @@ const ROWS: &[Row] = &[
         rules: &[Rule::RetireWhenAllHaveIt, Rule::NothingIsLostWithTheRetired],
     },
     Row {
+        worlds: Worlds::MovingHomes,
+        seeds: SEEDS_OF_THE_HARD,
+        protocols: &["cops", "cure"],
+        rules: &[Rule::MoveHomeAfterItsWrites, Rule::TheFormerHomeStops],
+    },
+    Row {
         worlds: Worlds::Joining,
         seeds: SEEDS_OF_THE_HARD,
         protocols: &["eiger"],
@@ -392,6 +401,9 @@ pub(super) fn tests(rule: Rule) -> Option<&'static str> {
         }
         Rule::RetireWhenAllHaveIt | Rule::NothingIsLostWithTheRetired => {
             "crates/ensue-node/src/partition/tests/retiring.rs"
+        }
+        Rule::MoveHomeAfterItsWrites | Rule::TheFormerHomeStops => {
+            "crates/ensue-node/src/partition/tests/moving.rs"
         }
         Rule::ExecuteHomeRequestsOnce | Rule::WaitForThePastAtHome => {
             "crates/ensue-node/src/session/tests/homes_serving.rs"
