@@ -119,16 +119,18 @@ class Java(Language):
     def install(self, folder):
         shutil.rmtree(folder / "lib", ignore_errors=True)
         words = [f"-Dmaven.repo.local={folder / 'repository'}", f"-DoutputDirectory={folder / 'lib'}"]
-        run("mvn", "-q", "-B", *words, COPY_DEPENDENCIES, cwd=HERE / "java")
+        run("mvn", "-q", "-B", "-Dstyle.color=never", *words, COPY_DEPENDENCIES, cwd=HERE / "java")
 
     def build(self, folder):
+        shutil.rmtree(folder / "classes", ignore_errors=True)
         sources = sorted((HERE / "java").glob("*.java"))
-        run("javac", "-nowarn", "-proc:none", "-d", folder / "classes", "-cp", f"{folder / 'lib'}/*", *sources)
+        words = ["-nowarn", "-XDsuppressNotes", "-parameters", "-proc:none", "-d", folder / "classes"]
+        run("javac", *words, "-cp", f"{folder / 'lib'}/*", *sources)
 
     def version(self, package):
         pom = (HERE / "java/pom.xml").read_text()
         group, artifact = package.split(":")
-        return re.search(rf"<groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>([^<]+)", pom)[1]
+        return re.search(rf"<groupId>{group}</groupId><artifactId>{artifact}</artifactId>\s*<version>([^<]+)", pom)[1]
 
     def command(self, program):
         folder = TARGET / "java"

@@ -6,7 +6,7 @@ The packages are installed below target/frameworks, with the versions that the t
 is a process with a time limit, against an empty server of each kind: Redis, Ensue with one partition, with four, and
 with all keys at home in the first of three datacenters, where the program uses all three. A program that Redis does not
 pass says nothing about Ensue. The exit code is 1 if one that Redis passes fails.
-A program whose head says `fails: KIND, REASON` is expected to fail there, and the exit code is 1 if it passes, too.
+A program whose comment says `fails: KIND, REASON` is expected to fail there, and the exit code is 1 if it passes, too.
 
 This needs a `redis-server`, and a binary as the end-to-end tests do (ENSUE_BIN). Programs in a language that is not on
 this machine, or whose packages cannot be installed, are skipped by name.
@@ -102,8 +102,8 @@ def ready(programs):
 
 
 def header(program):
-    """The lines `word: text` at the head of a program."""
-    text = program.read_text()[:1500]
+    """The lines `word: text` of the comment about a program."""
+    text = program.read_text()[:4000]
     found = dict(re.findall(r"^(?: \* |// )?(package|home|tags|fails): (.+)$", text, re.M))
     fails = found.get("fails", "").split(",")[0]
     words = {"package": found["package"], "tags": found.get("tags")}
