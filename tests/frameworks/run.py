@@ -4,8 +4,9 @@
 
 The packages are installed below target/frameworks, with the versions that the tree pins (languages.py). Each program
 is a process with a time limit, against an empty server of each kind: Redis, Ensue with one partition, with four, and
-with all keys at home in the first of three datacenters, where the program uses all three. A program that Redis does not
-pass says nothing about Ensue. The exit code is 1 if one that Redis passes fails.
+with all keys at home in one of three datacenters, where the program uses all three: its workers are in the first that
+it is given, which is the home, or, away, another one. A program that Redis does not pass says nothing about Ensue. The
+exit code is 1 if one that Redis passes fails.
 A program whose comment says `fails: KIND, REASON` is expected to fail there, and the exit code is 1 if it passes, too.
 
 This needs a `redis-server`, and a binary as the end-to-end tests do (ENSUE_BIN). Programs in a language that is not on
@@ -47,8 +48,9 @@ from cluster import Cluster, wait_until  # noqa: E402
 from ports import Ports  # noqa: E402
 
 RECORD = ROOT / "docs/figures/frameworks.md"
-KINDS = {"redis": "Redis", "one": "One partition", "four": "Four partitions", "home": "At home"}
+KINDS = {"redis": "Redis", "one": "One partition", "four": "Four partitions", "home": "At home", "away": "Away"}
 LIMIT_S = 150
+HOMELY = ("home", "away")
 HOMES = ["--set", "keyspace=0 home * dc1", "--set", "keyspace=0 home-reads yes"]
 
 
@@ -61,7 +63,7 @@ def main():
         row = {"name": program.stem, "language": program.parent.name, **header(program)}
         row["version"] = LANGUAGES[row["language"]].version(row["package"])
         for kind in kinds:
-            if kind == "home" and not row["at_home"]:
+            if kind in HOMELY and not row["at_home"]:
                 continue
             progress(f"{index + 1} of {len(programs)}: {row['name']}, {KINDS[kind]}")
             row[kind] = attempt(program, kind)
@@ -155,14 +157,14 @@ def server(kind, folder):
         with real_redis(folder) as url:
             yield [url]
         return
-    flags = HOMES if kind == "home" else []
+    flags = HOMES if kind in HOMELY else []
     partitions = 4 if kind == "four" else 1
     cluster = Cluster(folder, delay="5ms", partitions=partitions, flags=flags)
     try:
         with contextlib.redirect_stdout(None):
             cluster.start()
         urls = [f"redis://127.0.0.1:{cluster.client_port(datacenter)}/0" for datacenter in cluster.each()]
-        yield urls if kind == "home" else urls[:1]
+        yield {"home": urls, "away": urls[1:] + urls[:1]}.get(kind, urls[:1])
     finally:
         with contextlib.redirect_stdout(None):
             cluster.close()
