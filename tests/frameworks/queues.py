@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 
-from run import HERE, HOMES, PYTHON, TARGET, chosen, install, progress
+from run import HERE, HOMES, PYTHON, TARGET, chosen, progress, ready
 
 sys.path.insert(0, str(HERE.parents[0] / "e2e"))
 
@@ -49,7 +49,7 @@ def main():
     parser.add_argument("--redis", action="store_true", help="a Redis instead, which is killed as the home is")
     parser.add_argument("--away", action="store_true", help="a worker in each datacenter, not three at the home")
     options = parser.parse_args()
-    install(chosen("rq_queue,bullmq_queue"))
+    ready(chosen("rq_queue,bullmq_queue"))
     lost = 0
     for name in options.only.split(","):
         lost += run_queue(name, options.jobs, options.redis, options.away)

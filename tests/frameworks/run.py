@@ -2,12 +2,15 @@
 
     python3 tests/frameworks/run.py [--only NAME,...] [--kind KIND,...] [--record] [--json FILE]
 
-The packages are installed below target/frameworks, with the versions that requirements.txt and package-lock.json pin.
-Each program is a process with a time limit, against an empty server of each kind: Redis, Ensue with one partition, with
-four, and with all keys at home in the first of three datacenters, where the program uses all three. A program that
-Redis does not pass says nothing about Ensue. The exit code is 1 if one that Redis passes fails.
+The packages are installed below target/frameworks, with the versions that the tree pins (languages.py). Each program
+is a process with a time limit, against an empty server of each kind: Redis, Ensue with one partition, with four, and
+with all keys at home in one of three datacenters, where the program uses all three: its workers are in the first that
+it is given, which is the home, or, away, another one. A program that Redis does not pass says nothing about Ensue. The
+exit code is 1 if one that Redis passes fails.
+A program whose comment says `fails: KIND, REASON` is expected to fail there, and the exit code is 1 if it passes, too.
 
-This needs a `redis-server`, Python and Node, and a binary as the end-to-end tests do (ENSUE_BIN).
+This needs a `redis-server`, and a binary as the end-to-end tests do (ENSUE_BIN). Programs in a language that is not on
+this machine, or whose packages cannot be installed, are skipped by name.
 """
 
 import argparse
@@ -23,47 +26,52 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-TARGET = ROOT / "target/frameworks"
-PYTHON = TARGET / "venv/bin/python"
+from languages import HERE, LANGUAGES, PYTHON, ROOT, TARGET
+
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 
+if shutil.which("redis-server") is None:
+    print("skipped: all programs: no `redis-server` on this machine")
+    sys.exit(0)
 if importlib.util.find_spec("redis") is None:
     # Goes on within the environment that the programs get.
-    subprocess.run([sys.executable, "-m", "venv", str(TARGET / "venv")], check=True)
     pins = (HERE / "requirements.txt").read_text().split()
     client = next(pin for pin in pins if pin.startswith("redis=="))
-    subprocess.run([str(PYTHON), "-m", "pip", "install", "-q", client], check=True)
-    os.execv(PYTHON, [str(PYTHON), *sys.argv])
+    words = [[sys.executable, "-m", "venv", TARGET / "venv"], [PYTHON, "-m", "pip", "install", "-q", client]]
+    if all(subprocess.run(list(map(str, line))).returncode == 0 for line in words):
+        os.execv(PYTHON, [str(PYTHON), *sys.argv])
+    print("skipped: all programs: no client of Redis for Python, and none can be installed")
+    sys.exit(0)
 
 import redis  # noqa: E402
 from cluster import Cluster, wait_until  # noqa: E402
 from ports import Ports  # noqa: E402
 
 RECORD = ROOT / "docs/figures/frameworks.md"
-KINDS = {"redis": "Redis", "one": "One partition", "four": "Four partitions", "home": "At home"}
+KINDS = {"redis": "Redis", "one": "One partition", "four": "Four partitions", "home": "At home", "away": "Away"}
 LIMIT_S = 150
+HOMELY = ("home", "away")
 HOMES = ["--set", "keyspace=0 home * dc1", "--set", "keyspace=0 home-reads yes"]
 
 
 def main():
     options = arguments()
-    programs = chosen(options.only)
-    install(programs)
+    programs = ready(chosen(options.only))
     kinds = options.kind.split(",") if options.kind else list(KINDS)
     results = []
     for index, program in enumerate(programs):
         row = {"name": program.stem, "language": program.parent.name, **header(program)}
-        row["version"] = version(row)
+        row["version"] = LANGUAGES[row["language"]].version(row["package"])
         for kind in kinds:
-            if kind == "home" and not row["at_home"]:
+            if kind in HOMELY and not row["at_home"]:
                 continue
             progress(f"{index + 1} of {len(programs)}: {row['name']}, {KINDS[kind]}")
             row[kind] = attempt(program, kind)
         results.append(row)
         progress("")
         print(line(row, kinds), flush=True)
+        if row.get("redis"):
+            print(f"skipped: {row['name']}: Redis does not pass it", flush=True)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
     if options.record:
@@ -81,57 +89,35 @@ def arguments():
 
 
 def chosen(only):
-    programs = [file for file in sorted(HERE.glob("py/*.py")) if file.stem != "scenario"]
-    programs += [file for file in sorted(HERE.glob("js/*.js")) if file.stem != "scenario"]
-    if only:
-        programs = [file for file in programs if file.stem in only.split(",")]
-    return programs
+    programs = [file for language in LANGUAGES.values() for file in language.programs()]
+    return [file for file in programs if not only or file.stem in only.split(",")]
+
+
+def ready(programs):
+    """Those that can run; each other one is named with what it lacks."""
+    can = []
+    for folder, language in LANGUAGES.items():
+        own = [file for file in programs if file.parent.name == folder]
+        missing = own and language.missing()
+        lacks = missing and f"no `{missing}` on this machine"
+        if own and not missing:
+            try:
+                language.prepare(progress)
+                can += own
+            except subprocess.CalledProcessError as error:
+                lacks = f"`{pathlib.Path(error.cmd[0]).name} {error.cmd[1]}` did not succeed"
+        for file in own if lacks else []:
+            print(f"skipped: {file.stem}: {lacks}", flush=True)
+    return can
 
 
 def header(program):
-    """The lines `word: text` at the head of a program."""
-    text = program.read_text()[:1500]
-    found = dict(re.findall(r"^(?: \* |// )?(package|home|tags): (.+)$", text, re.M))
-    return {"package": found["package"], "at_home": found.get("home") == "yes", "tags": found.get("tags")}
-
-
-def install(programs):
-    """What is not there yet, or there for other pins."""
-    if any(program.suffix == ".py" for program in programs):
-        pins = (HERE / "requirements.txt").read_text()
-        done = TARGET / "requirements.txt"
-        if not (done.exists() and done.read_text() == pins):
-            run("a virtual environment", sys.executable, "-m", "venv", TARGET / "venv")
-            # The packages that others need to be built come first.
-            build = [pin for pin in pins.split() if pin.startswith(("redis==", "setuptools==", "wheel=="))]
-            run("packages", PYTHON, "-m", "pip", "install", "-q", *build)
-            words = ["--no-deps", "--no-build-isolation", "-r", HERE / "requirements.txt"]
-            run("packages", PYTHON, "-m", "pip", "install", "-q", *words)
-            done.write_text(pins)
-    if any(program.suffix == ".js" for program in programs):
-        folder = TARGET / "js"
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (HERE / "package-lock.json").read_text()
-        done = folder / "done.json"
-        if not (done.exists() and done.read_text() == lock):
-            for name in ("package.json", "package-lock.json"):
-                shutil.copy(HERE / name, folder / name)
-            run("packages", "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--silent", cwd=folder)
-            done.write_text(lock)
-
-
-def run(what, *words, cwd=None):
-    progress(f"installing {what}")
-    subprocess.run(list(map(str, words)), check=True, cwd=cwd)
-
-
-def version(row):
-    package = row["package"]
-    if row["language"] == "js":
-        pins = json.loads((HERE / "package-lock.json").read_text())["packages"]
-        return pins[f"node_modules/{package}"]["version"]
-    pins = dict(pin.split("==") for pin in (HERE / "requirements.txt").read_text().split())
-    return pins[package]
+    """The lines `word: text` of the comment about a program."""
+    text = program.read_text()[:4000]
+    found = dict(re.findall(r"^(?: \* |// )?(package|home|tags|fails): (.+)$", text, re.M))
+    fails = found.get("fails", "").split(",")[0]
+    words = {"package": found["package"], "tags": found.get("tags")}
+    return {**words, "at_home": found.get("home") == "yes", "fails": fails}
 
 
 def attempt(program, kind):
@@ -141,7 +127,7 @@ def attempt(program, kind):
         with (pathlib.Path(folder) / "said").open("w+b") as said:
             process = subprocess.Popen(
                 [*command(program), *urls], stdout=said, stderr=said, stdin=subprocess.DEVNULL, cwd=folder,
-                env=environment(), start_new_session=True,
+                env=environment(program), start_new_session=True,
             )
             try:
                 code = process.wait(LIMIT_S)
@@ -157,12 +143,12 @@ def attempt(program, kind):
 
 
 def command(program):
-    return [str(PYTHON), str(program)] if program.suffix == ".py" else ["node", str(program)]
+    return list(map(str, LANGUAGES[program.parent.name].command(program)))
 
 
-def environment():
-    paths = {"PYTHONPATH": str(HERE / "py"), "NODE_PATH": str(TARGET / "js/node_modules")}
-    return {**os.environ, **paths, "PYTHONDONTWRITEBYTECODE": "1", "NO_DEPRECATION": "*"}
+def environment(program):
+    paths = LANGUAGES[program.parent.name].environment()
+    return {**os.environ, **{name: str(value) for name, value in paths.items()}}
 
 
 @contextlib.contextmanager
@@ -171,14 +157,14 @@ def server(kind, folder):
         with real_redis(folder) as url:
             yield [url]
         return
-    flags = HOMES if kind == "home" else []
+    flags = HOMES if kind in HOMELY else []
     partitions = 4 if kind == "four" else 1
     cluster = Cluster(folder, delay="5ms", partitions=partitions, flags=flags)
     try:
         with contextlib.redirect_stdout(None):
             cluster.start()
         urls = [f"redis://127.0.0.1:{cluster.client_port(datacenter)}/0" for datacenter in cluster.each()]
-        yield urls if kind == "home" else urls[:1]
+        yield {"home": urls, "away": urls[1:] + urls[:1]}.get(kind, urls[:1])
     finally:
         with contextlib.redirect_stdout(None):
             cluster.close()
@@ -203,10 +189,11 @@ def real_redis(folder):
 
 
 def missed(row):
-    """The kinds that fail though Redis passes."""
+    """The kinds that fail though Redis passes, and those that pass though the program says that they do not."""
     if row.get("redis") is not None:
         return []
-    return [kind for kind in KINDS if kind != "redis" and row.get(kind) is not None]
+    kinds = [kind for kind in KINDS if kind in row and kind != "redis"]
+    return [kind for kind in kinds if (row[kind] is not None) != (kind == row["fails"])]
 
 
 def reason(text):
@@ -227,6 +214,8 @@ def line(row, kinds):
     cells = []
     for kind in kinds:
         word, colour = ("-", 2) if kind not in row else ("passes", 32) if row[kind] is None else ("FAILS", 31)
+        if kind == row["fails"] and word == "FAILS":
+            word, colour = "fails", 33
         cells.append(f"\x1b[{colour}m{word:<8}\x1b[0m" if coloured else f"{word:<8}")
     lines = [f"{row['name']:<24} {row['version']:<14} " + " ".join(cells)]
     lines += [f"    {KINDS[kind]}: {reason(row[kind])}" for kind in kinds if row.get(kind)]

@@ -88,10 +88,13 @@ impl Gate {
             steps.program(&format!("{} build", self.profile), cargo(root).args(build));
             steps.step("instructions an operation", |log| instructions::step(root, log));
         }
-        let waiting = vec![
+        let mut waiting = vec![
             Step::new("end-to-end tests", |log| self.end_to_end(log)),
             Step::new("torture, one round of each kind of faults", |log| self.torture(log)),
         ];
+        if self.is_full() {
+            waiting.push(Step::new("software that people run on Redis", |log| self.frameworks(log)));
+        }
         steps.at_once(waiting, self.simulations());
         steps.summary()
     }
@@ -178,6 +181,18 @@ impl Gate {
             Outcome::Failed(why) => self.alone(&python, why, skipped, log),
             outcome => without(outcome, skipped),
         }
+    }
+
+    /// Programs in several languages, with packages of their registries. What this machine or its network does not
+    /// allow, each program says.
+    fn frameworks(&self, log: &mut Log) -> Outcome {
+        if !quiet(Command::new("python3").arg("--version")) {
+            return Outcome::Skipped("python3 is not installed".into());
+        }
+        let mut command = Command::new("python3");
+        command.current_dir(&self.root).arg("tests/frameworks/run.py").env("ENSUE_BIN", self.binary());
+        let outcome = log.run(&mut command);
+        without(outcome, log.lines_with("skipped: "))
     }
 
     /// Runs once more, one after the other, what failed beside everything else. Real processes with real time-outs do

@@ -17,7 +17,8 @@ usage: cargo xtask <command>
   test          everything that must pass before a commit: form, lints, tests, simulator, end-to-end tests, torture;
                 --verbose shows what the programs print
   full          what must pass before a release: the same on the release build, with ten times as many simulated
-                worlds, the instructions an operation, and the event hashes of 200 seeds of every protocol
+                worlds, the instructions an operation, the event hashes of 200 seeds of every protocol, and
+                software that people run on Redis
   tidy          only the checks of the tree's form
   parts         which part of a large module names which, and how large its conductor is
   sim [args]    the simulator, release build: `cargo xtask sim --seed 42`

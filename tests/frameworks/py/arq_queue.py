@@ -39,6 +39,9 @@ async def main():
         ]
         assert await pool.enqueue_job("add", 3, 2, _job_id=f"{{arq}}named{number}") is None
         equal([await job.result(timeout=30, poll_delay=0.05) for job in jobs], [3, "again", 4, 5])
+    # A result can be read before the worker has ended its job, and closing the worker would cancel that.
+    while any(not task.done() for task in worker.tasks.values()):
+        await asyncio.sleep(0.05)
     await worker.close()
     serving.cancel()
 

@@ -2,6 +2,7 @@
 
 package: rq
 home: yes
+fails: four, it watches a key of a job and writes others
 """
 
 import operator

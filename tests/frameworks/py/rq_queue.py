@@ -3,6 +3,7 @@
 package: rq
 home: yes
 tags: the name of the queue is a hash tag, because a worker moves a job between two lists
+fails: four, it watches a key of a job and writes others
 """
 
 import datetime
