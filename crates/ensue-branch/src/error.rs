@@ -26,6 +26,8 @@ pub enum Abort {
         "BRANCHFULL merges crossed so often that no number holds a fork point's weight: join the branches"
     )]
     Weights,
+    #[error("BRANCHFULL these branches take too long to compare: name fewer of them, or merge some")]
+    Steps,
     #[error("BRANCHFULL a merge of {0} branches: a state has {max} parents at most, so merge some of them first", max = u16::MAX)]
     TooManyBranches(usize),
     #[error("BRANCHFULL the keyspace has given 2^40 names to states: there are no more")]

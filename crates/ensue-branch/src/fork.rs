@@ -11,6 +11,8 @@ use crate::dag::Dag;
 use crate::error::Abort;
 use crate::id::StateId;
 use crate::records::Records;
+use crate::steps::Steps;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Weights = BTreeMap<StateId, i64>;
@@ -87,37 +89,91 @@ fn shared(dag: &Dag, state: StateId, others: &[StateId]) -> Vec<StateId> {
 
 /// The keys that two of these branches have both written since they forked, sorted: each sees a write that the other
 /// does not.
-pub fn conflicts(dag: &Dag, branches: &[StateId]) -> Vec<Key> {
-    let mut open: BTreeSet<StateId> = branches.iter().copied().collect();
-    // Which branches see a state, a bit each; and what was written by states that not all of them see.
-    let places: Vec<Place> = branches.iter().map(|branch| dag.place(*branch)).collect();
-    let mut seen_by: Vec<Vec<u64>> = Vec::new();
-    let mut writes: Vec<(&Key, usize)> = Vec::new();
-    while let Some(id) = open.pop_last() {
-        let mut bits = vec![0; branches.len().div_ceil(64)];
-        let mut count = 0;
-        let state = &dag.states[&id];
-        for (place, branch) in places.iter().enumerate() {
-            if dag.chains.sees(*branch, state.place) {
-                bits[place / 64] |= 1 << (place % 64);
-                count += 1;
+pub fn conflicts(dag: &Dag, branches: &[StateId], steps: &mut Steps) -> Result<Vec<Key>, Abort> {
+    let (sets, mut writes) = written_apart(dag, branches, steps)?;
+    let mut by_size: Vec<(u32, &Set, usize)> =
+        sets.iter().map(|(set, number)| (size(set), set, *number)).collect();
+    by_size.sort_unstable();
+    let mut rank = vec![0; by_size.len()];
+    by_size.iter().enumerate().for_each(|(place, (.., number))| rank[*number] = place);
+    writes.iter_mut().for_each(|(_, number)| *number = rank[*number]);
+    writes.sort_unstable();
+    writes.dedup();
+    let mut conflicts = Vec::new();
+    for of_one_key in writes.chunk_by(|a, b| a.0 == b.0) {
+        // If none has what another lacks, each of them holds the one before.
+        for pair in of_one_key.windows(2) {
+            let (smaller, larger) = (by_size[pair[0].1].1, by_size[pair[1].1].1);
+            steps.take(smaller.len())?;
+            if smaller.iter().zip(larger).any(|(smaller, larger)| smaller & !larger != 0) {
+                conflicts.push(pair[0].0.clone());
+                break;
             }
         }
-        if count < branches.len() {
-            open.extend(&state.parents);
-            writes.extend(state.writes.iter().map(|key| (key, seen_by.len())));
-            seen_by.push(bits);
+    }
+    Ok(conflicts)
+}
+
+/// Some of the branches that are compared, a bit each.
+type Set = Vec<u64>;
+/// Each set once, with its number.
+type Sets = BTreeMap<Set, usize>;
+/// Keys, each with the number of the set of those that see a write of it.
+type Writes<'a> = Vec<(&'a Key, usize)>;
+
+fn size(set: &Set) -> u32 {
+    set.iter().map(|word| word.count_ones()).sum()
+}
+
+/// What was written by states that some of these branches see and not all of them.
+fn written_apart<'a>(
+    dag: &'a Dag,
+    branches: &[StateId],
+    steps: &mut Steps,
+) -> Result<(Sets, Writes<'a>), Abort> {
+    let branches: BTreeSet<StateId> = branches.iter().copied().collect();
+    let (all, words) = (branches.len() as u32, branches.len().div_ceil(64));
+    steps.take(branches.len().saturating_mul(words))?;
+    let mut open: BTreeMap<StateId, Set> = BTreeMap::new();
+    for (place, branch) in branches.iter().enumerate() {
+        let mut set = vec![0; words];
+        set[place / 64] |= 1 << (place % 64);
+        open.insert(*branch, set);
+    }
+    let mut apart = if all > 1 { branches.len() } else { 0 };
+    let (mut sets, mut writes) = (Sets::new(), Writes::new());
+    // Whoever sees a state sees what that comes from, so a set is whole when its state comes up; and what all see is
+    // looked at only as long as anything above it may be seen by some.
+    while let Some((id, set)) = open.pop_last() {
+        let state = &dag.states[&id];
+        let is_apart = size(&set) < all;
+        if !is_apart && apart == 0 {
+            break;
+        }
+        apart -= usize::from(is_apart);
+        steps.take(words * (1 + state.parents.len()))?;
+        for parent in &state.parents {
+            match open.entry(*parent) {
+                Entry::Vacant(entry) => {
+                    entry.insert(set.clone());
+                    apart += usize::from(is_apart);
+                }
+                Entry::Occupied(mut entry) => {
+                    let known = entry.get_mut();
+                    let was_apart = size(known) < all;
+                    known.iter_mut().zip(&set).for_each(|(known, more)| *known |= more);
+                    apart -= usize::from(was_apart && size(known) == all);
+                }
+            }
+        }
+        if is_apart {
+            steps.take(state.writes.len())?;
+            let next = sets.len();
+            let number = *sets.entry(set).or_insert(next);
+            writes.extend(state.writes.iter().map(|key| (key, number)));
         }
     }
-    writes.sort_unstable();
-    let of_one_key = writes.chunk_by(|a, b| a.0 == b.0);
-    let in_conflict = |writes: &&[(&Key, usize)]| {
-        let bits = |write: &(&Key, usize)| &seen_by[write.1][..];
-        let pairs = writes.iter().enumerate();
-        let mut pairs = pairs.flat_map(|(place, one)| writes[..place].iter().map(move |two| (one, two)));
-        pairs.any(|(one, two)| each_alone(bits(one), bits(two)))
-    };
-    of_one_key.filter(in_conflict).map(|writes| writes[0].0.clone()).collect()
+    Ok((sets, writes))
 }
 
 /// Whether two of these branches see different versions of a key.
@@ -136,12 +192,6 @@ pub fn hides(dag: &Dag, records: &Records, key: &Key, branches: &[StateId], one:
     let hidden = versions.iter().filter(|version| !dag.chains.sees(one, version.place));
     let places: Vec<Place> = branches.iter().map(|branch| dag.place(*branch)).collect();
     hidden.into_iter().any(|version| places.iter().any(|place| dag.chains.sees(*place, version.place)))
-}
-
-/// Whether each of two sets of branches has one that the other lacks.
-fn each_alone(one: &[u64], two: &[u64]) -> bool {
-    let lacks = |a: &[u64], b: &[u64]| a.iter().zip(b).any(|(a, b)| a & !b != 0);
-    lacks(one, two) && lacks(two, one)
 }
 
 #[cfg(test)]
@@ -181,5 +231,39 @@ mod tests {
         };
         assert_eq!(weight(4), Ok((StateId::ROOT, 16)));
         assert_eq!(weight(80), Err(Abort::Weights));
+    }
+
+    /// Two branches: one wrote a key as often as this, the other wrote another key once.
+    fn written_often(count: u64) -> (Dag, [StateId; 2]) {
+        let mut dag = Dag::new();
+        let id = |counter| StateId::new(counter, DatacenterId(0), Incarnation(1));
+        let mut last = StateId::ROOT;
+        for counter in 1..=count {
+            dag.insert(id(counter), vec![last], vec![Key::from_static(b"hot")]);
+            last = id(counter);
+        }
+        dag.insert(id(count + 1), vec![StateId::ROOT], vec![Key::from_static(b"cold")]);
+        (dag, [last, id(count + 1)])
+    }
+
+    #[test]
+    fn a_key_that_one_branch_wrote_often_is_looked_at_once_for_each_write() {
+        let count = 15_000;
+        let (mut dag, [hot, cold]) = written_often(count);
+        let mut steps = Steps::new();
+        assert_eq!(conflicts(&dag, &[hot, cold], &mut steps), Ok(Vec::new()));
+        assert!(steps.taken() < 5 * count, "{} steps", steps.taken());
+        let both = StateId::new(count + 2, DatacenterId(0), Incarnation(1));
+        dag.insert(both, vec![cold], vec![Key::from_static(b"hot")]);
+        assert_eq!(conflicts(&dag, &[hot, both], &mut Steps::new()), Ok(vec![Key::from_static(b"hot")]));
+    }
+
+    #[test]
+    fn a_branch_that_is_named_a_million_times_is_compared_once() {
+        let (dag, [hot, cold]) = written_often(10);
+        let named: Vec<StateId> = [hot, cold].into_iter().cycle().take(1 << 20).collect();
+        let mut steps = Steps::new();
+        assert_eq!(conflicts(&dag, &named, &mut steps), Ok(Vec::new()));
+        assert!(steps.taken() < 100, "{} steps", steps.taken());
     }
 }

@@ -7,6 +7,7 @@ use crate::dag::Found;
 use crate::error::Abort;
 use crate::fork;
 use crate::id::StateId;
+use crate::steps::Steps;
 use crate::{Key, Value};
 use ensue_types::Rule;
 use std::collections::BTreeSet;
@@ -42,7 +43,7 @@ impl Branches {
     /// is not known where they did: those that they may both have written, and of which they see different versions.
     pub fn conflicts(&self, states: &[StateId]) -> Result<Vec<Key>, Abort> {
         let states = self.live_all(states)?;
-        let mut conflicts = fork::conflicts(&self.dag, &states);
+        let mut conflicts = fork::conflicts(&self.dag, &states, &mut Steps::new())?;
         if fork::torn_between(&self.dag, &states).is_some() {
             conflicts.retain(|key| fork::differ(&self.dag, &self.records, key, &states));
         }
