@@ -11,7 +11,7 @@ use crate::begin::Beginning;
 use crate::ceiling::{Ceilings, Collection};
 use crate::chain::Place;
 use crate::collect::Collector;
-use crate::commit::{Commit, Write};
+use crate::commit::{Commit, Write, detached};
 use crate::constraint::Constraint;
 use crate::dag::{Dag, Found, State};
 use crate::error::Abort;
@@ -327,6 +327,7 @@ impl Branches {
         }
         self.open_bytes = self.open_bytes + bytes - transaction.bytes;
         transaction.bytes = bytes;
+        let writes = writes.iter().map(|(key, value)| (detached(key), value.as_ref().map(detached)));
         transaction.writes.extend(writes);
         Ok(())
     }
@@ -436,7 +437,7 @@ impl Branches {
         } else {
             let id = commit.id;
             self.note_seen(id);
-            self.waiting.add(tag, commit, &[]);
+            self.waiting.add(tag, commit.detached(), &[]);
             self.put_in(vec![id], &mut offered);
         }
         offered
@@ -578,12 +579,13 @@ impl Branches {
         let id = commit.id;
         let parents = self.dag.newest_of(parents);
         self.counts.forks += u64::from(parents.iter().any(|parent| !self.dag.leaves.contains(parent)));
-        self.dag.insert(id, parents, commit.writes.iter().map(|write| write.key.clone()).collect());
+        let keys: Vec<Key> = commit.writes.iter().map(|write| self.records.own(&write.key)).collect();
+        self.dag.insert(id, parents, keys.clone());
         self.note_joined(commit);
         self.ceilings.note_state(&self.dag, self.site, id);
         let place = self.dag.place(id);
-        for write in &commit.writes {
-            self.records.insert(&write.key, Version { id, place, value: write.value.clone() });
+        for (key, write) in keys.iter().zip(&commit.writes) {
+            self.records.insert(key, Version { id, place, value: write.value.clone() });
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::Key;
 use crate::branches::{Branches, Offered};
 use crate::chain::Place;
-use crate::commit::{Commit, Rebuilt, Write};
+use crate::commit::{Commit, Rebuilt, Write, detached};
 use crate::dag::{Found, State};
 use crate::id::StateId;
 use crate::records::Version;
@@ -109,7 +109,8 @@ impl Branches {
     fn put_whole(&mut self, rebuilt: &Rebuilt, commit: &Commit, parents: Vec<StateId>) {
         let id = rebuilt.id;
         let parents = self.dag.newest_of(parents);
-        let mut keys: Vec<Key> = rebuilt.versions.iter().map(|(_, write)| write.key.clone()).collect();
+        let own = |(_, write): &(StateId, Write)| self.records.own(&write.key);
+        let mut keys: Vec<Key> = rebuilt.versions.iter().map(own).collect();
         keys.sort_unstable();
         self.dag.insert(id, parents, keys);
         self.note_joined(commit);
@@ -118,7 +119,8 @@ impl Branches {
         self.dag.tear(id, torn_from);
         let place = self.dag.place(id);
         for (writer, write) in &rebuilt.versions {
-            self.records.insert(&write.key, Version { id: *writer, place, value: write.value.clone() });
+            let (key, value) = (self.records.own(&write.key), write.value.as_ref().map(detached));
+            self.records.insert(&key, Version { id: *writer, place, value });
         }
     }
 

@@ -2,6 +2,7 @@
 //! otherwise.
 
 mod collection;
+mod memory;
 mod reference;
 mod replicas;
 

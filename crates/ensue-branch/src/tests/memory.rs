@@ -1,0 +1,102 @@
+//! What is kept in memory, and what of it is counted.
+
+use super::{commit, constraint, key, new, run, site, tell};
+use crate::*;
+use bytes::Bytes;
+use ensue_types::DatacenterId;
+
+/// A piece in the middle of what is much longer, as it comes in a frame of many entries or out of a log; and the whole.
+fn framed(piece: &[u8]) -> (Bytes, Bytes) {
+    let frame = Bytes::from([&[0; 1000], piece, &[0; 1000]].concat());
+    (frame.slice(1000..1000 + piece.len()), frame)
+}
+
+fn commit_in_frame(commit: &Commit) -> (Commit, Bytes) {
+    let (piece, frame) = framed(&Note::Commit(commit.clone()).encode());
+    match Note::decode(piece) {
+        Ok(Note::Commit(commit)) => (commit, frame),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_commit_that_came_does_not_keep_the_frame_that_it_came_in() {
+    let (mut one, mut two) = (site(0), site(1));
+    let first = commit(&mut one, StateId::ROOT, "a=1");
+    let second = commit(&mut one, first.id, "a=2 b=1");
+    for (made, is_applied) in [(&second, false), (&first, true)] {
+        let (framed, frame) = commit_in_frame(made);
+        assert_eq!(!tell(&mut two, &framed).applied.is_empty(), is_applied, "the second waits for the first");
+        drop(framed);
+        assert!(frame.is_unique());
+    }
+}
+
+#[test]
+fn a_transaction_does_not_keep_the_frame_that_its_command_came_in() {
+    let mut one = site(0);
+    let id = run(&mut one, StateId::ROOT, "");
+    let (piece, frame) = framed(b"kv");
+    one.put(id, piece.slice(..1), Some(piece.slice(1..))).unwrap();
+    drop(piece);
+    assert!(frame.is_unique());
+    let made = new(one.commit(id, &constraint("ANY")).unwrap());
+    assert_eq!(one.value_at(&key("k"), made.id), Ok(Some(Bytes::from_static(b"v"))));
+}
+
+#[test]
+fn a_checkpoint_that_was_read_is_not_kept_with_what_is_made_of_it() {
+    let mut one = site(0);
+    let first = commit(&mut one, StateId::ROOT, "a=1");
+    commit(&mut one, first.id, "a=2");
+    let mut two = site(1);
+    let unknown = commit(&mut two, StateId::ROOT, "c=1");
+    tell(&mut one, &commit(&mut two, unknown.id, "d=1"));
+    let mut again = site(0);
+    let (dag, frame) = framed(&one.encode_dag());
+    again.restore_dag(dag).unwrap();
+    assert!(frame.is_unique());
+    one.encode_keys(0, usize::MAX, |item| {
+        let (item, frame) = framed(item);
+        again.restore_key(item).unwrap();
+        assert!(frame.is_unique());
+    });
+    assert_eq!((again.metrics().records, again.metrics().waiting), (2, 1));
+}
+
+#[test]
+fn what_was_sent_whole_does_not_keep_the_frame_that_it_came_in() {
+    let (mut one, mut two) = (site(0), site(1));
+    one.options.collection = Collection::Optimistic;
+    let here = commit(&mut one, StateId::ROOT, "a=1").id;
+    one.place_ceilings(&[here]).unwrap();
+    one.take_ceilings();
+    assert_eq!(one.collect(|_| true), 1);
+    let late = commit(&mut two, StateId::ROOT, "b=1");
+    tell(&mut one, &late);
+    let (piece, frame) = framed(&two.rebuild(late.id, &[here]).unwrap().encode());
+    let rebuilt = Rebuilt::decode(piece).unwrap();
+    assert_eq!(one.accept(&rebuilt).applied.len(), 1);
+    drop(rebuilt);
+    assert!(frame.is_unique());
+}
+
+/// Every state that wrote a key names it.
+#[test]
+fn the_states_that_wrote_a_key_share_its_name() {
+    let (mut one, mut two) = (site(0), site(1));
+    let name = "k".repeat(1000);
+    let mut last = StateId::ROOT;
+    for value in 0..10 {
+        let made = commit(&mut one, last, &format!("{name}={value}"));
+        tell(&mut two, &made);
+        last = made.id;
+    }
+    let mut again = site(0);
+    again.restore_dag(Bytes::from(one.encode_dag())).unwrap();
+    for branches in [&one, &two, &again] {
+        let writes = branches.dag.states.values().flat_map(|state| &state.writes);
+        let places: std::collections::BTreeSet<*const u8> = writes.map(|key| key.as_ptr()).collect();
+        assert_eq!(places.len(), 1, "of {:?}", DatacenterId(branches.site.0));
+    }
+}
