@@ -5,6 +5,7 @@
 //! state that is collected here is asked for whole, and again when an answer is overdue, until it is told.
 
 use super::Keyspaces;
+use crate::evaluate::{Room, within_bound};
 pub(in crate::partition) use crate::partition::branching::commands::{
     Answer, begin_constraint, constraint_of, id_list, id_text, state_of,
 };
@@ -128,7 +129,9 @@ impl Keyspaces {
             }
         };
         execution.context.causes = anchor.into();
-        reply
+        // What a write answers is short, or one value; it was made and must be answered.
+        let must_answer = spec.is_write() && spec.name != "branch";
+        if must_answer { reply } else { within_bound(reply) }
     }
 
     /// The commands of a `MULTI`: one transaction.
@@ -178,6 +181,7 @@ impl Keyspaces {
             None => self.branching.begin_by_default(seat.3, anchor)?,
         };
         let mut replies = Vec::new();
+        let mut room = Room::default();
         for args in commands {
             let request = match Request::parse(&args) {
                 Ok(request) => request,
@@ -186,7 +190,8 @@ impl Keyspaces {
                     continue;
                 }
             };
-            replies.push(self.branching.evaluate_on_branch(cx, seat.3, transaction, &args, &request));
+            let reply = self.branching.evaluate_on_branch(cx, seat.3, transaction, &args, &request);
+            replies.push(room.fit(reply, request.is_write()));
         }
         if open.is_none() {
             self.commit_by_default(cx, others, seat.3, transaction, anchor)?;

@@ -1,12 +1,15 @@
 //! Ordinary commands in transactions on branches: what counts as read, and keys that nobody names.
 
-use super::PARTITION;
 use super::versions::{OTHER, World};
+use super::{PARTITION, config};
+use crate::AppendFsync;
+use crate::config::NodeConfig;
+use crate::evaluate::ANSWER_TOO_LONG;
 use bytes::Bytes;
 use ensue_branch::{Commit, Note, Rebuilt, StateId, Write};
 use ensue_types::{
-    Context, CoreId, DatacenterId, Incarnation, KeyspaceId, Now, PartitionId, Position, Reply, RequestId,
-    SessionId,
+    Context, CoreId, DatacenterId, Incarnation, KeyspaceId, Now, Part, PartitionId, Position, Reply,
+    RequestId, SessionId,
 };
 use ensue_wire::{Address, Message};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,9 +25,36 @@ const BOB: SessionId = SessionId(2);
 
 impl Sessions {
     fn new() -> Sessions {
+        Sessions::with(|_| {})
+    }
+
+    fn with(change: impl FnOnce(&mut NodeConfig)) -> Sessions {
         let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
-        let world = World::under("tardis", BTreeMap::new(), now, u64::MAX).started();
+        let mut config = config(AppendFsync::Always);
+        config.tuning.checkpoint_bytes = u64::MAX;
+        change(&mut config);
+        let world = World::configured(config, "tardis", BTreeMap::new(), now).started();
         Sessions { world, contexts: BTreeMap::new() }
+    }
+
+    /// The commands of a `MULTI`: its answers, or the one that it was refused with.
+    fn ask_at_once(&mut self, session: SessionId, lines: &[&str]) -> Result<Vec<Reply>, Reply> {
+        let args = |line: &&str| line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
+        let commands = lines.iter().enumerate().map(|(place, line)| (place as u32, args(line))).collect();
+        let request = RequestId { session, ..RequestId::default() };
+        let context = self.contexts.get(&session).cloned().unwrap_or_default();
+        let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+        let parts = vec![Part { partition: PARTITION, commands }];
+        self.world.message(from, Message::Transact { request, keyspace: KeyspaceId(0), context, parts });
+        let mut sent = std::iter::from_fn(|| self.world.partition.cx.outbox.next());
+        let answer = sent.find_map(|envelope| match envelope.message {
+            Message::Transacted { context, replies, .. } => Some(Ok((context, replies))),
+            Message::Refused { reply, .. } => Some(Err(reply)),
+            _ => None,
+        });
+        let (context, replies) = answer.expect("one transaction, one answer")?;
+        self.contexts.insert(session, context);
+        Ok(replies.into_iter().map(|(_, reply)| reply).collect())
     }
 
     fn ask(&mut self, session: SessionId, line: &str) -> Reply {
@@ -168,4 +198,29 @@ fn bounded_counters_are_refused() {
         assert!(words.starts_with("ERR bounded counters are refused in a keyspace with branches"), "{words}");
     }
     assert_eq!(sessions.ask(ALICE, "EXISTS a"), Reply::Integer(0));
+}
+
+/// Of one value of ten megabytes many answers can be made.
+#[test]
+fn an_answer_of_a_branch_is_no_longer_than_one_of_rows() {
+    let mut sessions = Sessions::new();
+    let value = "v".repeat(10 << 20);
+    assert_eq!(sessions.ask(ALICE, &format!("SET k {value}")), Reply::OK);
+    let times = |words: &str, count: usize| words.repeat(count);
+    for (few, many) in [
+        (format!("BRANCH GET k{}", times(" 1.0", 12)), format!("BRANCH GET k{}", times(" 1.0", 13))),
+        (format!("MGET{}", times(" k", 12)), format!("MGET{}", times(" k", 13))),
+    ] {
+        assert!(matches!(sessions.ask(ALICE, &few), Reply::Array(values) if values.len() == 12));
+        assert_eq!(sessions.ask(ALICE, &many), ANSWER_TOO_LONG);
+    }
+    let answers = sessions.ask_at_once(ALICE, &["GET k"; 13]).unwrap();
+    assert_eq!(
+        (&answers[12], answers.iter().filter(|answer| **answer == ANSWER_TOO_LONG).count()),
+        (&ANSWER_TOO_LONG, 1)
+    );
+    let sets: Vec<String> = (0..13).map(|number| format!("SET k{number} {value}")).collect();
+    sets.iter().for_each(|set| assert_eq!(sessions.ask(ALICE, set), Reply::OK));
+    assert_eq!(sessions.ask(ALICE, "BRANCH DIFF 0.0 14.0"), ANSWER_TOO_LONG);
+    assert!(matches!(sessions.ask(ALICE, "BRANCH DIFF 0.0 12.0"), Reply::Array(keys) if keys.len() == 12));
 }
