@@ -96,7 +96,7 @@ pub struct Metrics {
     pub keys: usize,
     /// Versions of keys.
     pub records: usize,
-    /// Of records, and of what transactions that run have written.
+    /// Of records, and of what transactions that run have read and written.
     pub bytes: usize,
     pub waiting: usize,
     pub transactions: usize,
@@ -152,7 +152,7 @@ pub struct Branches {
     pub(crate) renamed: BTreeMap<StateId, StateId>,
     transactions: BTreeMap<TransactionId, Transaction>,
     next_transaction: u64,
-    /// What the transactions that run will write.
+    /// What the transactions that run have read and will write.
     open_bytes: usize,
     /// A ceiling came, or what held states is over.
     may_collect: bool,
@@ -237,6 +237,7 @@ impl Branches {
             anchors: anchors.to_vec(),
             at,
             read: BTreeSet::new(),
+            read_bytes: 0,
             read_all: false,
             writes: BTreeMap::new(),
             bytes: 0,
@@ -250,12 +251,18 @@ impl Branches {
         self.transactions.get(&id).map(|transaction| (transaction.mode, &transaction.at[..]))
     }
 
+    /// Whether it would end without a state.
+    pub fn writes_nothing(&self, id: TransactionId) -> bool {
+        let is_nothing = |transaction: &Transaction| transaction.writes.is_empty();
+        self.transactions.get(&id).is_none_or(|it| it.mode == Mode::Single && is_nothing(it))
+    }
+
     /// Reads a key as the transaction sees it. It counts as read only if the caller says so.
     pub fn get(&mut self, id: TransactionId, key: &Key, is_read: bool) -> Result<Value, Abort> {
-        let transaction = self.transactions.get_mut(&id).ok_or(Abort::NoTransaction)?;
         if is_read {
-            transaction.read.insert(key.clone());
+            self.note_use(id, [key.clone()], BTreeMap::new())?;
         }
+        let transaction = self.transactions.get(&id).ok_or(Abort::NoTransaction)?;
         if let Some(value) = transaction.writes.get(key) {
             return Ok(value.clone());
         }
@@ -276,6 +283,8 @@ impl Branches {
     ) -> Result<(), Abort> {
         let transaction = self.transactions.get_mut(&id).ok_or(Abort::NoTransaction)?;
         transaction.read_all = true;
+        transaction.read.clear();
+        self.open_bytes -= std::mem::take(&mut transaction.read_bytes);
         let transaction = &self.transactions[&id];
         let mut own = Records::default();
         for (key, value) in &transaction.writes {
@@ -320,15 +329,35 @@ impl Branches {
     /// Buffers several writes, or none of them: what a state writes is one entry of a stream, and one that is longer
     /// than an entry may be would never reach another site.
     pub fn put_all(&mut self, id: TransactionId, writes: BTreeMap<Key, Value>) -> Result<(), Abort> {
+        self.note_use(id, [], writes)
+    }
+
+    /// Buffers writes, and remembers that keys were read; or neither.
+    pub fn note_use(
+        &mut self,
+        id: TransactionId,
+        read: impl IntoIterator<Item = Key>,
+        writes: BTreeMap<Key, Value>,
+    ) -> Result<(), Abort> {
         let transaction = self.transactions.get_mut(&id).ok_or(Abort::NoTransaction)?;
-        let bytes = transaction.bytes_with(&writes);
+        let read: BTreeSet<Key> = read.into_iter().collect();
+        let (bytes, read_bytes) = (transaction.bytes_with(&writes), transaction.read_bytes_with(&read));
         if bytes > limits::ENTRY_BYTES_MAX {
             return Err(Abort::TooLong(bytes));
         }
-        self.open_bytes = self.open_bytes + bytes - transaction.bytes;
-        transaction.bytes = bytes;
+        if read_bytes > limits::BRANCH_READ_BYTES_MAX {
+            return Err(Abort::ReadsTooLong(read_bytes));
+        }
         let writes = writes.iter().map(|(key, value)| (detached(key), value.as_ref().map(detached)));
+        self.open_bytes -= transaction.open_bytes();
+        if !transaction.read_all {
+            let new = read.iter().filter(|key| !transaction.read.contains(*key));
+            let new: Vec<Key> = new.map(detached).collect();
+            transaction.read.extend(new);
+        }
         transaction.writes.extend(writes);
+        (transaction.bytes, transaction.read_bytes) = (bytes, read_bytes);
+        self.open_bytes += transaction.open_bytes();
         Ok(())
     }
 
@@ -340,7 +369,7 @@ impl Branches {
 
     fn end(&mut self, id: TransactionId) -> Result<Transaction, Abort> {
         let transaction = self.transactions.remove(&id).ok_or(Abort::NoTransaction)?;
-        self.open_bytes -= transaction.bytes;
+        self.open_bytes -= transaction.open_bytes();
         self.may_collect = true;
         Ok(transaction)
     }

@@ -34,6 +34,8 @@ pub enum Abort {
     Names,
     #[error("TOOLONG a transaction that writes {0} bytes: a state holds {max} at most", max = limits::ENTRY_BYTES_MAX)]
     TooLong(usize),
+    #[error("TOOLONG a transaction that has read keys of {0} bytes: {max} at most are told apart", max = limits::BRANCH_READ_BYTES_MAX)]
+    ReadsTooLong(usize),
     #[error("NOTRANSACTION there is no transaction: BRANCH BEGIN first")]
     NoTransaction,
 }

@@ -100,3 +100,32 @@ fn the_states_that_wrote_a_key_share_its_name() {
         assert_eq!(places.len(), 1, "of {:?}", DatacenterId(branches.site.0));
     }
 }
+
+#[test]
+fn what_a_transaction_has_read_is_counted_bounded_and_its_own() {
+    let mut one = site(0);
+    commit(&mut one, StateId::ROOT, "a=1");
+    let before = one.metrics().bytes;
+    let id = run(&mut one, StateId::ROOT, "");
+    let long = |number: usize| Bytes::from(format!("{number:>3}{}", "k".repeat(1_000_000)));
+    let first = long(0);
+    one.get(id, &first, true).unwrap();
+    assert!(first.is_unique());
+    assert!(one.metrics().bytes > before + 1_000_000);
+    one.get(id, &first, true).unwrap();
+    assert!(one.metrics().bytes < before + 1_001_000, "each key once");
+    let refused = (1..100).find_map(|number| one.get(id, &long(number), true).err());
+    let Some(Abort::ReadsTooLong(bytes)) = refused else { panic!("{refused:?}") };
+    assert!(bytes > 16 << 20 && one.metrics().bytes <= before + (16 << 20));
+    let writes = std::collections::BTreeMap::from([(key("k"), Some(key("v")))]);
+    assert!(one.note_use(id, [long(100)], writes).is_err());
+    assert!(one.writes_nothing(id), "neither of both");
+    one.scan(id, 0, |_, _, _| true).unwrap();
+    assert_eq!(
+        (one.metrics().bytes, one.get(id, &long(100), true)),
+        (before, Ok(None)),
+        "all keys have no names"
+    );
+    one.abort(id).unwrap();
+    assert_eq!(one.metrics().bytes, before);
+}

@@ -224,3 +224,18 @@ fn an_answer_of_a_branch_is_no_longer_than_one_of_rows() {
     assert_eq!(sessions.ask(ALICE, "BRANCH DIFF 0.0 14.0"), ANSWER_TOO_LONG);
     assert!(matches!(sessions.ask(ALICE, "BRANCH DIFF 0.0 12.0"), Reply::Array(keys) if keys.len() == 12));
 }
+
+/// It could not be told later whether what it has read was written meanwhile.
+#[test]
+fn a_command_whose_reads_cannot_be_remembered_writes_nothing() {
+    let mut sessions = Sessions::new();
+    sessions.ask(ALICE, "BRANCH BEGIN");
+    let key = |number: usize| format!("{number:>2}{}", "k".repeat(1 << 20));
+    let read = (0..20).find(|number| {
+        let line = format!("SETNX {} v", key(*number).replace(' ', "0"));
+        matches!(sessions.ask(ALICE, &line), Reply::Error(words) if words.starts_with("TOOLONG"))
+    });
+    assert!(matches!(read, Some(14..16)), "{read:?}");
+    assert_eq!(sessions.ask(ALICE, "BRANCH COMMIT"), Reply::bulk("1.0"));
+    assert_eq!(sessions.ask(BOB, "DBSIZE"), Reply::Integer(read.unwrap() as i64));
+}
