@@ -36,15 +36,17 @@ impl Branches {
     pub fn fork_points(&self, states: &[StateId]) -> Result<Vec<(StateId, i64)>, Abort> {
         let all = Rule::EveryForkPointCounts.holds();
         let states = self.live_all(states)?;
-        fork::fork_points(&self.dag, &states, all)
+        fork::fork_points(&self.dag, &states, all, &mut Steps::new())
     }
 
     /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`). Where it
     /// is not known where they did: those that they may both have written, and of which they see different versions.
     pub fn conflicts(&self, states: &[StateId]) -> Result<Vec<Key>, Abort> {
         let states = self.live_all(states)?;
-        let mut conflicts = fork::conflicts(&self.dag, &states, &mut Steps::new())?;
-        if fork::torn_between(&self.dag, &states).is_some() {
+        let mut steps = Steps::new();
+        let mut conflicts = fork::conflicts(&self.dag, &states, &mut steps)?;
+        let torn = fork::torn_states(&self.dag);
+        if fork::torn_between(&self.dag, &torn, &states, &mut steps)?.is_some() {
             conflicts.retain(|key| fork::differ(&self.dag, &self.records, key, &states));
         }
         Ok(conflicts)
