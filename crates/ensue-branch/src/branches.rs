@@ -45,6 +45,10 @@ pub struct Options {
 /// names of all that follow.
 const COUNTER_AHEAD_MAX: u64 = 1 << 24;
 
+/// What chains may list for each of the states that there may be; beyond, no local transaction makes one. Some twenty
+/// are usual; but merges of the same two long branches beside each other list all of both anew, each of them.
+const NODES_A_STATE_MAX: usize = 128;
+
 /// What became of a transaction that did not abort.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Committed {
@@ -96,7 +100,7 @@ pub struct Metrics {
     pub keys: usize,
     /// Versions of keys.
     pub records: usize,
-    /// Of records, and of what transactions that run have read and written.
+    /// Of records, of what says which state sees which, and of what transactions that run have read and written.
     pub bytes: usize,
     pub waiting: usize,
     pub transactions: usize,
@@ -439,7 +443,8 @@ impl Branches {
         // A merge of leaves is what makes room: its branches end, and ceilings above it let go of them. There are fewer
         // such merges than leaves.
         let joins = commit.parents.iter().filter(|parent| self.dag.leaves.contains(parent)).count() > 1;
-        if !joins && self.dag.states.len() >= self.options.states_max {
+        let is_crowded = self.dag.chains.nodes() > NODES_A_STATE_MAX.saturating_mul(self.options.states_max);
+        if !joins && (is_crowded || self.dag.states.len() >= self.options.states_max) {
             return Err(Abort::States(self.dag.states.len()));
         }
         let forks = commit.parents.iter().all(|parent| !self.dag.leaves.contains(parent));

@@ -1,6 +1,6 @@
 //! What is kept in memory, and what of it is counted.
 
-use super::{commit, constraint, key, new, run, site, tell};
+use super::{commit, constraint, key, new, run, site, steps_of, tell};
 use crate::*;
 use bytes::Bytes;
 use ensue_types::DatacenterId;
@@ -128,4 +128,41 @@ fn what_a_transaction_has_read_is_counted_bounded_and_its_own() {
     );
     one.abort(id).unwrap();
     assert_eq!(one.metrics().bytes, before);
+}
+
+fn merge_of(branches: &mut Branches, states: [StateId; 2], steps: &str) -> Result<StateId, Abort> {
+    let begin = constraint(&format!("STATE {} {}", states[0], states[1]));
+    let id = branches.begin_merge(&[], &begin)?;
+    steps_of(branches, id, steps);
+    Ok(new(branches.commit(id, &begin)?).id)
+}
+
+/// Below a state two forks, and what joins them, again and again.
+fn braid(branches: &mut Branches, mut last: StateId, rounds: usize) -> StateId {
+    for _ in 0..rounds {
+        let forks = ["x=1", "x=2"]
+            .map(|steps| super::commit_with(branches, last, steps, &format!("STATE {last}")).id);
+        last = merge_of(branches, forks, "x=3").unwrap();
+    }
+    last
+}
+
+/// Nobody merges the first, so nothing stands for all that the others see.
+#[test]
+fn what_says_who_sees_whom_is_counted_and_bounded() {
+    let mut one = site(0);
+    (one.options.states_max, one.options.leaves_max) = (600, 600);
+    let [_, mut left, mut right] =
+        ["a=1", "a=2", "a=3"].map(|steps| super::commit_with(&mut one, StateId::ROOT, steps, "STATE 0.0").id);
+    for _ in 0..60 {
+        (left, right) = (braid(&mut one, left, 1), braid(&mut one, right, 1));
+    }
+    let (before, values) = (one.metrics(), one.records.bytes());
+    assert!(before.bytes - values < 2_000 * before.states, "{before:?}");
+    let refused = (0..600).find_map(|number| merge_of(&mut one, [left, right], &format!("m={number}")).err());
+    assert!(matches!(refused, Some(Abort::States(states)) if states < 600), "{refused:?}");
+    let counted = one.metrics().bytes - one.records.bytes();
+    assert!(counted > 128 * 600 * 64, "{counted} bytes");
+    let leaves = one.leaves();
+    assert!(merge_of(&mut one, [leaves[0], leaves[1]], "m=1").is_ok(), "a merge of leaves makes room");
 }
