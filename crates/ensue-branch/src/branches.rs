@@ -100,7 +100,8 @@ pub struct Metrics {
     pub keys: usize,
     /// Versions of keys.
     pub records: usize,
-    /// Of records, of what says which state sees which, and of what transactions that run have read and written.
+    /// Of records, of what says which state sees which, of commits that wait, and of what transactions that run have
+    /// read and written.
     pub bytes: usize,
     pub waiting: usize,
     pub transactions: usize,
@@ -491,7 +492,7 @@ impl Branches {
                 Below::Collected => {
                     let Some(equal) = self.equal_to_late(&commit) else {
                         offered.late.push(commit.id);
-                        self.waiting.add(tag, commit, &[]);
+                        self.waiting.add_late(tag, commit);
                         continue;
                     };
                     self.make_one(equal, commit.id);
@@ -740,7 +741,7 @@ impl Branches {
     /// answer is about the states that were here when it was asked for.
     pub fn collect(&mut self, is_globally_stable: impl Fn(Tag) -> bool) -> usize {
         let decides_alone = self.options.collection == Collection::Optimistic;
-        if !(self.may_collect || decides_alone) || !self.late().is_empty() {
+        if !(self.may_collect || decides_alone) || !self.waiting.late().is_empty() {
             return 0;
         }
         self.may_collect = false;

@@ -156,8 +156,19 @@ impl Branches {
         for _ in 0..take(from, 4)?.get_u32_le() {
             self.discarded.insert(state(from)?);
         }
+        self.find_late();
         self.late_kept = self.late().into_iter().collect();
         if from.is_empty() { Ok(()) } else { Err(Malformed) }
+    }
+
+    /// Of those that wait, the ones that came too late: that shows when all names are here.
+    fn find_late(&mut self) {
+        let late = self.waiting.iter().filter(|(_, commit)| self.is_late(commit));
+        let late: Vec<StateId> = late.map(|(_, commit)| commit.id).collect();
+        for id in late {
+            let (tag, commit) = self.waiting.remove(id).expect("just found");
+            self.waiting.add_late(tag, commit);
+        }
     }
 
     fn missing(&self, commit: &Commit) -> Vec<StateId> {

@@ -13,12 +13,14 @@ use std::collections::BTreeMap;
 impl Branches {
     /// Those that wait because what they came from was collected here.
     pub fn late(&self) -> Vec<StateId> {
-        let is_late = |commit: &Commit| {
-            let found: Vec<Found> = commit.parents.iter().map(|parent| self.find(*parent)).collect();
-            found.iter().all(|found| *found != Found::Unknown)
-                && found.iter().any(|found| matches!(found, Found::Collected(_)))
-        };
-        self.waiting.iter().filter(|(_, commit)| is_late(commit)).map(|(_, commit)| commit.id).collect()
+        self.waiting.late().iter().copied().collect()
+    }
+
+    /// The same of one that waits, by looking at all that it came from.
+    pub(crate) fn is_late(&self, commit: &Commit) -> bool {
+        let found: Vec<Found> = commit.parents.iter().map(|parent| self.find(*parent)).collect();
+        found.iter().all(|found| *found != Found::Unknown)
+            && found.iter().any(|found| matches!(found, Found::Collected(_)))
     }
 
     /// What another site lacks of a state: all that is seen there, and at none of the states that it has.

@@ -126,7 +126,7 @@ impl Branches {
             chains: self.dag.chains.len(),
             keys: self.records.keys(),
             records: self.records.len(),
-            bytes: self.records.bytes() + self.dag.chains.bytes() + self.open_bytes,
+            bytes: self.records.bytes() + self.dag.chains.bytes() + self.waiting.bytes() + self.open_bytes,
             waiting: self.waiting.len(),
             transactions: self.transactions.len(),
             promoted: self.dag.promoted.len() + self.dag.aliases.len(),

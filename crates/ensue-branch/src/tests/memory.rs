@@ -166,3 +166,44 @@ fn what_says_who_sees_whom_is_counted_and_bounded() {
     let leaves = one.leaves();
     assert!(merge_of(&mut one, [leaves[0], leaves[1]], "m=1").is_ok(), "a merge of leaves makes room");
 }
+
+#[test]
+fn a_commit_that_waits_is_counted_as_long_as_it_does() {
+    let (mut zero, mut one, mut two) = (site(0), site(1), site(2));
+    let first = commit(&mut zero, StateId::ROOT, "a=1");
+    tell(&mut one, &first);
+    let second = commit(&mut one, first.id, &format!("b={}", "v".repeat(10_000)));
+    let before = two.metrics().bytes;
+    tell(&mut two, &second);
+    assert!(two.metrics().bytes > before + 10_000);
+    let mut again = site(2);
+    again.restore_dag(Bytes::from(two.encode_dag())).unwrap();
+    assert_eq!(again.metrics().bytes, two.metrics().bytes);
+    tell(&mut two, &first);
+    assert_eq!(two.waiting.bytes(), 0);
+    assert_eq!(two.metrics().bytes, one.metrics().bytes, "as where it never waited");
+}
+
+/// They are asked for every few milliseconds, and commits that wait may be very many.
+#[test]
+fn those_that_came_late_are_known_without_looking_at_all_that_wait() {
+    let (mut one, mut two) = (site(0), site(1));
+    one.options.collection = Collection::Optimistic;
+    let here = commit(&mut one, StateId::ROOT, "a=1").id;
+    one.place_ceilings(&[here]).unwrap();
+    one.take_ceilings();
+    assert_eq!(one.collect(|_| true), 1);
+    let late = commit(&mut two, StateId::ROOT, "b=1");
+    let below = commit(&mut two, late.id, "b b=2");
+    assert_eq!(tell(&mut one, &late).late, [late.id]);
+    tell(&mut one, &below);
+    assert_eq!((one.waiting.late().len(), one.metrics().waiting), (1, 2));
+    let mut again = site(0);
+    again.restore_dag(Bytes::from(one.encode_dag())).unwrap();
+    assert_eq!(again.late(), [late.id]);
+    let rebuilt = two.rebuild(late.id, &[here]).unwrap();
+    one.accept(&rebuilt);
+    assert_eq!((one.late(), one.metrics().waiting), (vec![], 0));
+    again.give_up(late.id);
+    assert_eq!((again.late(), again.metrics().waiting), (vec![], 0));
+}
