@@ -1,6 +1,6 @@
 //! What can be asked of a branching keyspace: values at states, branches compared, states listed, figures.
 
-use super::{Branches, Metrics, StateView};
+use super::{Branches, Metrics, StateView, TransactionId};
 use crate::chain::Place;
 use crate::constraint::Constraint;
 use crate::dag::Found;
@@ -8,9 +8,10 @@ use crate::error::Abort;
 use crate::fork;
 use crate::id::StateId;
 use crate::steps::Steps;
+use crate::transaction::Mode;
 use crate::{Key, Value};
 use ensue_types::Rule;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Branches {
     /// The value of a key as it stands at states, the newest by id over all of them.
@@ -59,6 +60,22 @@ impl Branches {
         let keys = self.dag.writes_of(&between).into_iter();
         let values = keys.map(|key| (self.look(&key, &[a]), self.look(&key, &[b]), key));
         Ok(values.filter(|(a, b, _)| a != b).map(|(a, b, key)| (key, a, b)).collect())
+    }
+
+    /// Whether a merge writes no more than what nobody will see below it any more, of the keys that it writes: it takes
+    /// no memory then, but lets go of some.
+    pub fn makes_room(&self, id: TransactionId) -> bool {
+        let Some(transaction) = self.transactions.get(&id).filter(|it| it.mode == Mode::Merge) else {
+            return false;
+        };
+        let length = |value: &Value| value.as_ref().map_or(0, |value| value.len());
+        let places = self.places(&transaction.at);
+        let hidden = transaction.writes.keys().map(|key| {
+            let seen = |place: &Place| self.records.newest(key, &self.dag.chains, &[*place]);
+            let seen = places.iter().filter_map(seen).map(|version| (version.id, length(&version.value)));
+            seen.collect::<BTreeMap<StateId, usize>>().values().sum::<usize>()
+        });
+        transaction.writes.values().map(length).sum::<usize>() <= hidden.sum()
     }
 
     /// The leaves, highest first.

@@ -86,11 +86,21 @@ impl Keyspaces {
         words: &[Bytes],
     ) -> Answer {
         let constraint = if words.is_empty() { default_end(anchor) } else { constraint_of(words)? };
-        if let Some(refusal) = self.write_refusal(cx, others, true) {
+        if let Some(refusal) = self.commit_refusal(cx, others, seat, anchor) {
             return Err(refusal);
         }
         let transaction = self.branching.leave(cx, seat, anchor)?;
         self.commit_on_branch(cx, others, seat.3, transaction, &constraint, anchor).map(id_text)
+    }
+
+    /// Nothing is refused that writes nothing, nor for memory what lets go of some.
+    fn commit_refusal(&mut self, cx: &Cx, others: &Others, seat: Seat, anchor: &Anchor) -> Option<Reply> {
+        let transaction = self.branching.open_transaction(cx, seat, anchor).ok()??;
+        let branches = self.branching.of(seat.3)?;
+        if branches.writes_nothing(transaction) {
+            return None;
+        }
+        self.write_refusal(cx, others, !branches.makes_room(transaction))
     }
 
     fn branch_ceiling(
@@ -146,7 +156,7 @@ impl Keyspaces {
         let seat = seat_of(&execution.request, execution.keyspace);
         let outcome = match execution.context.causes.states().cloned() {
             Ok(mut anchor) => {
-                let outcome = self.all_in_one(cx, others, seat, &mut anchor, commands);
+                let outcome = self.all_in_one(cx, others, seat, &mut anchor, &Vec::from(commands));
                 execution.context.causes = anchor.into();
                 outcome
             }
@@ -169,10 +179,19 @@ impl Keyspaces {
         others: &mut Others,
         seat: Seat,
         anchor: &mut Anchor,
-        commands: impl IntoIterator<Item = Args>,
+        commands: &[Args],
     ) -> Result<Vec<Reply>, Reply> {
         let open = self.branching.open_transaction(cx, seat, anchor)?;
-        let refusal = if open.is_none() { self.write_refusal(cx, others, true) } else { None };
+        let flags = |flag: Flags| {
+            let specs = commands.iter().filter_map(|args| ensue_resp::lookup(args.first()?));
+            specs.into_iter().any(|spec| spec.flags.contains(flag))
+        };
+        let (writes, grows) = (flags(Flags::WRITE), flags(Flags::DENYOOM));
+        let refusal = match open {
+            Some(_) if grows => self.memory_refusal(),
+            None if writes => self.write_refusal(cx, others, grows),
+            _ => None,
+        };
         if let Some(refusal) = refusal {
             return Err(refusal);
         }
@@ -183,14 +202,14 @@ impl Keyspaces {
         let mut replies = Vec::new();
         let mut room = Room::default();
         for args in commands {
-            let request = match Request::parse(&args) {
+            let request = match Request::parse(args) {
                 Ok(request) => request,
                 Err(error) => {
                     replies.push(error.reply());
                     continue;
                 }
             };
-            let reply = self.branching.evaluate_on_branch(cx, seat.3, transaction, &args, &request);
+            let reply = self.branching.evaluate_on_branch(cx, seat.3, transaction, args, &request);
             replies.push(room.fit(reply, request.is_write()));
         }
         if open.is_none() {

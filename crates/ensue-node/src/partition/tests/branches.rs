@@ -239,3 +239,35 @@ fn a_command_whose_reads_cannot_be_remembered_writes_nothing() {
     assert_eq!(sessions.ask(ALICE, "BRANCH COMMIT"), Reply::bulk("1.0"));
     assert_eq!(sessions.ask(BOB, "DBSIZE"), Reply::Integer(read.unwrap() as i64));
 }
+
+fn is_refused(reply: &Reply, word: &str) -> bool {
+    matches!(reply, Reply::Error(words) if words.starts_with(word))
+}
+
+/// A merge is what gives memory back, and who has written nothing asks for none.
+#[test]
+fn without_memory_a_merge_and_what_wrote_nothing_are_committed() {
+    let mut sessions = Sessions::with(|config| config.maxmemory = 2 << 20);
+    let value = "v".repeat(1 << 20);
+    assert_eq!(sessions.ask(ALICE, "SET a 0"), Reply::OK);
+    sessions.ask(BOB, "BRANCH BEGIN");
+    sessions.ask(BOB, "GET a");
+    assert_eq!(sessions.ask(BOB, &format!("SET a 1{value}")), Reply::OK);
+    assert_eq!(sessions.ask(ALICE, "SET a 2"), Reply::OK);
+    assert_eq!(sessions.ask(BOB, "BRANCH COMMIT"), Reply::bulk("3.0"));
+    sessions.ask(ALICE, "BRANCH BEGIN");
+    sessions.ask(ALICE, &format!("SET b {value}"));
+    assert!(is_refused(&sessions.ask(ALICE, "SET c 1"), "OOM"), "there is no memory");
+    assert!(is_refused(&sessions.ask_at_once(ALICE, &["GET a", "SET c 1"]).unwrap_err(), "OOM"));
+    assert_eq!(sessions.ask_at_once(ALICE, &["GET a"]), Ok(vec![Reply::bulk("2")]));
+    assert!(is_refused(&sessions.ask(ALICE, "BRANCH COMMIT"), "OOM"));
+    assert_eq!(
+        sessions.ask_at_once(BOB, &["GET c"]),
+        Ok(vec![Reply::Nil]),
+        "a session without a transaction"
+    );
+    sessions.ask(BOB, "BRANCH BEGIN");
+    assert_eq!(sessions.ask(BOB, "BRANCH COMMIT"), Reply::bulk("3.0"));
+    assert!(matches!(sessions.ask(BOB, "BRANCH MERGE"), Reply::Array(states) if states.len() == 2));
+    assert_eq!(sessions.ask(BOB, "BRANCH COMMIT"), Reply::bulk("4.0"));
+}
