@@ -371,7 +371,9 @@ impl Keyspaces {
         keyspace: KeyspaceId,
         came: u64,
     ) {
-        let every = cx.config.tuning.branching.ceiling_every;
+        let options = &cx.config.tuning.branching;
+        // Where no more states are taken none comes in, and there must have been ceilings before.
+        let every = options.ceiling_every.min((options.states_max / 2).max(1) as u64);
         if self.branching.count_states(keyspace, came, every) {
             let leaves = self.branching.branches(keyspace).leaves();
             self.branching.branches(keyspace).place_ceilings(&leaves).ok();

@@ -271,3 +271,19 @@ fn without_memory_a_merge_and_what_wrote_nothing_are_committed() {
     assert!(matches!(sessions.ask(BOB, "BRANCH MERGE"), Reply::Array(states) if states.len() == 2));
     assert_eq!(sessions.ask(BOB, "BRANCH COMMIT"), Reply::bulk("4.0"));
 }
+
+/// At the bound no state comes in any more, so that none would be counted.
+#[test]
+fn ceilings_are_placed_before_there_are_too_many_states() {
+    let mut sessions = Sessions::with(|config| config.tuning.branching.states_max = 10);
+    for number in 0..30 {
+        assert_eq!(sessions.ask(ALICE, &format!("SET a {number}")), Reply::OK, "{number}");
+        let branches = sessions.world.partition.keyspaces.branching.branches(KeyspaceId(0));
+        let leaves = branches.leaves();
+        // The other datacenter promises as much as this one does.
+        if branches.log(None).unwrap().any(|state| state.is_above) {
+            branches.offer_ceiling(OTHER, leaves[0]);
+            branches.collect(|_| true);
+        }
+    }
+}
