@@ -61,9 +61,10 @@ impl Branching {
         seat: Seat,
         anchor: &mut Anchor,
         words: &[Bytes],
+        merger: Option<DatacenterId>,
     ) -> Answer {
         let constraint = if words.is_empty() { Constraint::of(Term::Any) } else { begin_constraint(words)? };
-        if let Some(merger) = cx.config.tuning.branching.merging_datacenter {
+        if let Some(merger) = merger {
             if merger != cx.datacenter {
                 let name = &cx.config.topology.datacenters[usize::from(merger.0)].name;
                 return Err(Reply::Error(format!("NOTMERGER branches are merged in {name}").into()));

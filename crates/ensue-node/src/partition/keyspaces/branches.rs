@@ -34,7 +34,12 @@ impl Keyspaces {
         let words = &args[2..];
         let answer = match &word[..] {
             b"begin" => self.branching.branch_begin(cx, seat, anchor, words),
-            b"merge" => self.branching.branch_merge(cx, seat, anchor, words),
+            b"merge" => {
+                // Once all is here that is left of a dead datacenter, the others merge.
+                let merger = cx.config.tuning.branching.merging_datacenter;
+                let merger = merger.filter(|merger| !others.failover.failed.is_settled(*merger));
+                self.branching.branch_merge(cx, seat, anchor, words, merger)
+            }
             b"commit" => self.branch_commit(cx, others, seat, anchor, words),
             b"abort" if words.is_empty() => self.branching.branch_abort(cx, seat, anchor),
             b"checkout" => self.branching.branch_checkout(cx, seat, anchor, words),

@@ -5,11 +5,12 @@ use super::{PARTITION, config};
 use crate::AppendFsync;
 use crate::config::NodeConfig;
 use crate::evaluate::ANSWER_TOO_LONG;
+use crate::partition::failover::failed::StreamEnd;
 use bytes::Bytes;
 use ensue_branch::{Commit, Note, Rebuilt, StateId, Write};
 use ensue_types::{
-    Context, CoreId, DatacenterId, Incarnation, KeyspaceId, Now, Part, PartitionId, Position, Reply,
-    RequestId, SessionId,
+    Context, CoreId, DatacenterId, Incarnation, KeyspaceId, LogicalTime, Now, Part, PartitionId, Position,
+    Reply, RequestId, SessionId,
 };
 use ensue_wire::{Address, Message};
 use std::collections::{BTreeMap, BTreeSet};
@@ -286,4 +287,19 @@ fn ceilings_are_placed_before_there_are_too_many_states() {
             branches.collect(|_| true);
         }
     }
+}
+
+/// Else branches would be merged nowhere, until there are too many.
+#[test]
+fn the_others_merge_once_the_merging_datacenter_is_dead() {
+    let mut sessions = Sessions::with(|config| config.tuning.branching.merging_datacenter = Some(OTHER));
+    sessions.ask(ALICE, "SET a 1");
+    assert!(is_refused(&sessions.ask(ALICE, "BRANCH MERGE"), "NOTMERGER"));
+    let failed = &mut sessions.world.partition.others.failover.failed;
+    failed.declare(OTHER, LogicalTime(1), 0);
+    assert!(is_refused(&sessions.ask(ALICE, "BRANCH MERGE"), "NOTMERGER"), "what it did last may come");
+    let failed = &mut sessions.world.partition.others.failover.failed;
+    let end = StreamEnd { whole: LogicalTime(1), failed: [OTHER].into_iter().collect(), everywhere: true };
+    failed.restore_end(OTHER, end);
+    assert!(is_refused(&sessions.ask(ALICE, "BRANCH MERGE"), "ABORT"), "there is one branch");
 }
