@@ -8,7 +8,7 @@ use std::fmt;
 /// The transaction left nothing. The text is what a client is told, its first word the kind of error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Abort {
-    #[error("ABORT no state satisfies {constraint}{}", of(.anchors))]
+    #[error("ABORT no state satisfies {constraint}{}{}", of(.anchors), way_on(.constraint))]
     NoReadState { constraint: Constraint, anchors: Vec<StateId> },
     #[error("ABORT a merge takes at least two states, and {constraint} is satisfied by {found} only")]
     NothingToMerge { constraint: Constraint, found: usize },
@@ -42,6 +42,15 @@ pub enum Abort {
 
 fn of(anchors: &[StateId]) -> String {
     if anchors.is_empty() { String::new() } else { format!(" of {}", List(anchors)) }
+}
+
+fn way_on(constraint: &Constraint) -> &'static str {
+    match constraint.names_the_parent() {
+        true => {
+            ": it was collected, is above a ceiling, or is one of several; BRANCH CHECKOUT a state to go on"
+        }
+        false => "",
+    }
 }
 
 struct List<'a>(&'a [StateId]);

@@ -105,6 +105,22 @@ fn an_optimistic_base_still_knows_what_it_wrote() {
     assert_eq!(one.difference(here, there.id).unwrap().len(), 2);
 }
 
+#[test]
+fn who_stays_at_a_state_above_a_ceiling_is_told_the_way_on() {
+    let mut one = alone();
+    let first = commit(&mut one, StateId::ROOT, "a=1").id;
+    fork(&mut one, first);
+    let parent = constraint("PARENT");
+    let id = one.begin(&[first], &parent).unwrap();
+    one.abort(id).unwrap();
+    let leaves = one.leaves();
+    one.place_ceilings(&leaves).unwrap();
+    let refusal = one.begin(&[first], &parent).unwrap_err().to_string();
+    assert!(refusal.starts_with("ABORT no state satisfies PARENT of 1.0: "), "{refusal}");
+    assert!(refusal.contains("BRANCH CHECKOUT"), "{refusal}");
+    assert!(one.begin(&[leaves[0]], &parent).is_ok());
+}
+
 /// A checkpoint of this site, taken up again.
 fn restored(branches: &mut Branches) -> Branches {
     let mut fresh = alone();
