@@ -75,6 +75,16 @@ impl Branching {
         }
     }
 
+    /// A session took over states of others: those that others of its states come from are no use to it, and take the
+    /// places of others.
+    pub(in crate::partition) fn forget_behind(&mut self, keyspace: KeyspaceId, anchor: &mut Anchor) {
+        if anchor.states.len() > 1 {
+            let newest = self.branches(keyspace).newest_anchors(&ids(&anchor.states));
+            anchor.states = newest.into_iter().map(StateId::bits).collect();
+            anchor.states.sort_unstable_by(|a, b| b.cmp(a));
+        }
+    }
+
     pub(in crate::partition) fn begin_by_default(
         &mut self,
         keyspace: KeyspaceId,

@@ -135,6 +135,7 @@ impl Keyspaces {
     ) -> Reply {
         let Ok(mut anchor) = execution.context.causes.states().cloned() else { return FOREIGN_CONTEXT };
         let seat = seat_of(&execution.request, execution.keyspace);
+        self.branching.forget_behind(execution.keyspace, &mut anchor);
         let reply = if spec.name == "branch" {
             self.branch_command(cx, others, seat, &mut anchor, args)
         } else {

@@ -303,3 +303,24 @@ fn the_others_merge_once_the_merging_datacenter_is_dead() {
     failed.restore_end(OTHER, end);
     assert!(is_refused(&sessions.ask(ALICE, "BRANCH MERGE"), "ABORT"), "there is one branch");
 }
+
+/// There is room for 64, and the lowest may be the session's own.
+#[test]
+fn of_states_that_a_session_took_over_the_owner_keeps_those_that_no_other_comes_from() {
+    let mut sessions = Sessions::new();
+    for number in 0..3 {
+        sessions.ask(ALICE, &format!("SET a {number}"));
+    }
+    sessions.ask(BOB, "BRANCH CHECKOUT 1.0");
+    sessions.ask(BOB, "BRANCH BEGIN PARENT");
+    sessions.ask(BOB, "SET b 1");
+    assert_eq!(sessions.ask(BOB, "BRANCH COMMIT PARENT"), Reply::bulk("4.0"));
+    let state = |counter| StateId::new(counter, DatacenterId(0), Incarnation(1)).bits();
+    let context = sessions.contexts.get_mut(&BOB).unwrap();
+    let mut anchor = context.causes.states().unwrap().clone();
+    anchor.states = vec![state(4), state(3), state(2), state(1)];
+    context.causes = anchor.into();
+    sessions.ask(BOB, "BRANCH LIST");
+    let left = sessions.contexts[&BOB].causes.states().unwrap().states.clone();
+    assert_eq!(left, [state(4), state(3)]);
+}
