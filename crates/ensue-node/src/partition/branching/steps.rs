@@ -40,6 +40,13 @@ impl Branching {
         }
     }
 
+    /// The session goes on with its transaction, by a question that has nothing to do with it, too.
+    pub(in crate::partition) fn renew(&mut self, cx: &Cx, seat: Seat, anchor: &Anchor) {
+        if let (true, Some(sitting)) = (anchor.open, self.sittings.get_mut(&seat)) {
+            sitting.used_us = cx.now.monotonic_us;
+        }
+    }
+
     /// Ends a transaction that nobody will go on with.
     pub(in crate::partition) fn end_sitting(&mut self, seat: Seat) {
         if let Some(sitting) = self.sittings.remove(&seat) {

@@ -32,6 +32,7 @@ impl Keyspaces {
     ) -> Reply {
         let word = args[1].to_ascii_lowercase();
         let words = &args[2..];
+        self.branching.renew(cx, seat, anchor);
         let answer = match &word[..] {
             b"begin" => self.branching.branch_begin(cx, seat, anchor, words),
             b"merge" => {

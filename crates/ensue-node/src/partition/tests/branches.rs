@@ -324,3 +324,22 @@ fn of_states_that_a_session_took_over_the_owner_keeps_those_that_no_other_comes_
     let left = sessions.contexts[&BOB].causes.states().unwrap().states.clone();
     assert_eq!(left, [state(4), state(3)]);
 }
+
+/// A long merge may be made of nothing else.
+#[test]
+fn a_transaction_is_not_idle_while_its_session_asks_about_states() {
+    let asked =
+        [(ALICE, "BRANCH GET a 1.0", true), (ALICE, "BRANCH LIST", true), (BOB, "BRANCH LIST", false)];
+    for (asking, question, lives) in asked {
+        let mut sessions = Sessions::new();
+        sessions.ask(ALICE, "SET a 1");
+        sessions.ask(ALICE, "BRANCH BEGIN");
+        for _ in 0..3 {
+            sessions.world.now.monotonic_us += 40_000_000;
+            sessions.ask(asking, question);
+            sessions.world.partition.visibility().maintain_branches();
+        }
+        let committed = sessions.ask(ALICE, "BRANCH COMMIT");
+        assert_eq!(!is_refused(&committed, "NOTRANSACTION"), lives, "{question}: {committed:?}");
+    }
+}
