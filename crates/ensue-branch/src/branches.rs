@@ -11,7 +11,7 @@ use crate::begin::Beginning;
 use crate::ceiling::{Ceilings, Collection};
 use crate::chain::Place;
 use crate::collect::Collector;
-use crate::commit::{Commit, Write};
+use crate::commit::{Commit, Write, detached};
 use crate::constraint::Constraint;
 use crate::dag::{Dag, Found, State};
 use crate::error::Abort;
@@ -44,6 +44,10 @@ pub struct Options {
 /// named beyond would use up the
 /// names of all that follow.
 const COUNTER_AHEAD_MAX: u64 = 1 << 24;
+
+/// What chains may list for each of the states that there may be; beyond, no local transaction makes one. Some twenty
+/// are usual; but merges of the same two long branches beside each other list all of both anew, each of them.
+const NODES_A_STATE_MAX: usize = 128;
 
 /// What became of a transaction that did not abort.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +100,8 @@ pub struct Metrics {
     pub keys: usize,
     /// Versions of keys.
     pub records: usize,
-    /// Of records, and of what transactions that run have written.
+    /// Of records, of what says which state sees which, of commits that wait, and of what transactions that run have
+    /// read and written.
     pub bytes: usize,
     pub waiting: usize,
     pub transactions: usize,
@@ -152,7 +157,7 @@ pub struct Branches {
     pub(crate) renamed: BTreeMap<StateId, StateId>,
     transactions: BTreeMap<TransactionId, Transaction>,
     next_transaction: u64,
-    /// What the transactions that run will write.
+    /// What the transactions that run have read and will write.
     open_bytes: usize,
     /// A ceiling came, or what held states is over.
     may_collect: bool,
@@ -237,6 +242,7 @@ impl Branches {
             anchors: anchors.to_vec(),
             at,
             read: BTreeSet::new(),
+            read_bytes: 0,
             read_all: false,
             writes: BTreeMap::new(),
             bytes: 0,
@@ -250,12 +256,18 @@ impl Branches {
         self.transactions.get(&id).map(|transaction| (transaction.mode, &transaction.at[..]))
     }
 
+    /// Whether it would end without a state.
+    pub fn writes_nothing(&self, id: TransactionId) -> bool {
+        let is_nothing = |transaction: &Transaction| transaction.writes.is_empty();
+        self.transactions.get(&id).is_none_or(|it| it.mode == Mode::Single && is_nothing(it))
+    }
+
     /// Reads a key as the transaction sees it. It counts as read only if the caller says so.
     pub fn get(&mut self, id: TransactionId, key: &Key, is_read: bool) -> Result<Value, Abort> {
-        let transaction = self.transactions.get_mut(&id).ok_or(Abort::NoTransaction)?;
         if is_read {
-            transaction.read.insert(key.clone());
+            self.note_use(id, [key.clone()], BTreeMap::new())?;
         }
+        let transaction = self.transactions.get(&id).ok_or(Abort::NoTransaction)?;
         if let Some(value) = transaction.writes.get(key) {
             return Ok(value.clone());
         }
@@ -276,6 +288,8 @@ impl Branches {
     ) -> Result<(), Abort> {
         let transaction = self.transactions.get_mut(&id).ok_or(Abort::NoTransaction)?;
         transaction.read_all = true;
+        transaction.read.clear();
+        self.open_bytes -= std::mem::take(&mut transaction.read_bytes);
         let transaction = &self.transactions[&id];
         let mut own = Records::default();
         for (key, value) in &transaction.writes {
@@ -320,14 +334,35 @@ impl Branches {
     /// Buffers several writes, or none of them: what a state writes is one entry of a stream, and one that is longer
     /// than an entry may be would never reach another site.
     pub fn put_all(&mut self, id: TransactionId, writes: BTreeMap<Key, Value>) -> Result<(), Abort> {
+        self.note_use(id, [], writes)
+    }
+
+    /// Buffers writes, and remembers that keys were read; or neither.
+    pub fn note_use(
+        &mut self,
+        id: TransactionId,
+        read: impl IntoIterator<Item = Key>,
+        writes: BTreeMap<Key, Value>,
+    ) -> Result<(), Abort> {
         let transaction = self.transactions.get_mut(&id).ok_or(Abort::NoTransaction)?;
-        let bytes = transaction.bytes_with(&writes);
+        let read: BTreeSet<Key> = read.into_iter().collect();
+        let (bytes, read_bytes) = (transaction.bytes_with(&writes), transaction.read_bytes_with(&read));
         if bytes > limits::ENTRY_BYTES_MAX {
             return Err(Abort::TooLong(bytes));
         }
-        self.open_bytes = self.open_bytes + bytes - transaction.bytes;
-        transaction.bytes = bytes;
+        if read_bytes > limits::BRANCH_READ_BYTES_MAX {
+            return Err(Abort::ReadsTooLong(read_bytes));
+        }
+        let writes = writes.iter().map(|(key, value)| (detached(key), value.as_ref().map(detached)));
+        self.open_bytes -= transaction.open_bytes();
+        if !transaction.read_all {
+            let new = read.iter().filter(|key| !transaction.read.contains(*key));
+            let new: Vec<Key> = new.map(detached).collect();
+            transaction.read.extend(new);
+        }
         transaction.writes.extend(writes);
+        (transaction.bytes, transaction.read_bytes) = (bytes, read_bytes);
+        self.open_bytes += transaction.open_bytes();
         Ok(())
     }
 
@@ -339,7 +374,7 @@ impl Branches {
 
     fn end(&mut self, id: TransactionId) -> Result<Transaction, Abort> {
         let transaction = self.transactions.remove(&id).ok_or(Abort::NoTransaction)?;
-        self.open_bytes -= transaction.bytes;
+        self.open_bytes -= transaction.open_bytes();
         self.may_collect = true;
         Ok(transaction)
     }
@@ -409,7 +444,8 @@ impl Branches {
         // A merge of leaves is what makes room: its branches end, and ceilings above it let go of them. There are fewer
         // such merges than leaves.
         let joins = commit.parents.iter().filter(|parent| self.dag.leaves.contains(parent)).count() > 1;
-        if !joins && self.dag.states.len() >= self.options.states_max {
+        let is_crowded = self.dag.chains.nodes() > NODES_A_STATE_MAX.saturating_mul(self.options.states_max);
+        if !joins && (is_crowded || self.dag.states.len() >= self.options.states_max) {
             return Err(Abort::States(self.dag.states.len()));
         }
         let forks = commit.parents.iter().all(|parent| !self.dag.leaves.contains(parent));
@@ -436,7 +472,7 @@ impl Branches {
         } else {
             let id = commit.id;
             self.note_seen(id);
-            self.waiting.add(tag, commit, &[]);
+            self.waiting.add(tag, commit.detached(), &[]);
             self.put_in(vec![id], &mut offered);
         }
         offered
@@ -456,7 +492,7 @@ impl Branches {
                 Below::Collected => {
                     let Some(equal) = self.equal_to_late(&commit) else {
                         offered.late.push(commit.id);
-                        self.waiting.add(tag, commit, &[]);
+                        self.waiting.add_late(tag, commit);
                         continue;
                     };
                     self.make_one(equal, commit.id);
@@ -578,12 +614,13 @@ impl Branches {
         let id = commit.id;
         let parents = self.dag.newest_of(parents);
         self.counts.forks += u64::from(parents.iter().any(|parent| !self.dag.leaves.contains(parent)));
-        self.dag.insert(id, parents, commit.writes.iter().map(|write| write.key.clone()).collect());
+        let keys: Vec<Key> = commit.writes.iter().map(|write| self.records.own(&write.key)).collect();
+        self.dag.insert(id, parents, keys.clone());
         self.note_joined(commit);
         self.ceilings.note_state(&self.dag, self.site, id);
         let place = self.dag.place(id);
-        for write in &commit.writes {
-            self.records.insert(&write.key, Version { id, place, value: write.value.clone() });
+        for (key, write) in keys.iter().zip(&commit.writes) {
+            self.records.insert(key, Version { id, place, value: write.value.clone() });
         }
     }
 
@@ -704,7 +741,7 @@ impl Branches {
     /// answer is about the states that were here when it was asked for.
     pub fn collect(&mut self, is_globally_stable: impl Fn(Tag) -> bool) -> usize {
         let decides_alone = self.options.collection == Collection::Optimistic;
-        if !(self.may_collect || decides_alone) || !self.late().is_empty() {
+        if !(self.may_collect || decides_alone) || !self.waiting.late().is_empty() {
             return 0;
         }
         self.may_collect = false;

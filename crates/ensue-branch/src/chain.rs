@@ -7,9 +7,11 @@
 //!
 //! Places are numbered in the order in which they were given. A merge of all leaves sees everything up to a number, and
 //! then one number stands for all of that: what a chain lists is what was made since, so it stays short however much
-//! was forked and merged before.
+//! was forked and merged before. Where one leaf is left out of all merges nothing stands for the rest; but what a chain
+//! lists has all but little in common with what its parents' chains do, and that is kept once.
 
-use std::collections::{BTreeMap, VecDeque};
+use crate::shared::{NODE_BYTES, Retain, Shared};
+use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChainId(u64);
@@ -30,95 +32,98 @@ impl Place {
 
 #[derive(Clone, Debug, Default)]
 struct Chain {
-    /// The position of the first of `orders`: those before were collected.
-    first: u64,
-    /// The numbers of its places.
-    orders: VecDeque<u64>,
-    /// What its first state saw of other chains, each up to and with a position, beside what is below.
-    includes: BTreeMap<ChainId, u64>,
+    /// The highest position given.
+    last: u64,
+    /// What its first state saw of other chains, each up to and with a position; of what is below it may leave out any.
+    includes: Shared,
     /// Its first state saw every place up to this number.
     all_to: u64,
-}
-
-impl Chain {
-    /// The highest position given.
-    fn last(&self) -> u64 {
-        self.first + self.orders.len() as u64 - 1
-    }
-
-    /// The number of the first place from a position on.
-    fn order_from(&self, position: u64) -> Option<u64> {
-        self.orders.get(position.saturating_sub(self.first) as usize).copied()
-    }
 }
 
 /// The chains of a keyspace at one site.
 #[derive(Clone, Debug, Default)]
 pub struct Chains {
     chains: BTreeMap<ChainId, Chain>,
+    /// Of each number that was given the chain and the position, of those that are not collected.
+    places: BTreeMap<u64, (ChainId, u64)>,
     next: u64,
     /// Of the last place given.
     order: u64,
+    /// How many all the maps of chains have together.
+    nodes: usize,
 }
+
+/// Memory of a chain beside what it lists, and of a place.
+const CHAIN_BYTES: usize = 64;
+const PLACE_BYTES: usize = 32;
 
 impl Chains {
     /// A chain that sees no other, and its first place.
     pub fn begin(&mut self) -> Place {
-        self.add(BTreeMap::new(), 0)
+        self.add(Shared::default(), 0)
     }
 
     /// The place of a child of a state.
     pub fn below(&mut self, parent: Place, forks_begin_chains: bool) -> Place {
         let chain = self.chains.get_mut(&parent.chain).expect("a live state's chain is kept");
-        if chain.last() == parent.position || !forks_begin_chains {
-            self.order += 1;
-            chain.orders.push_back(self.order);
-            return Place { chain: parent.chain, position: chain.last(), order: self.order };
+        if chain.last == parent.position || !forks_begin_chains {
+            chain.last += 1;
+            let position = chain.last;
+            return self.give(parent.chain, position);
         }
         self.below_all(&[parent])
     }
 
     /// The place of a merge, or of a child that does not go on with its parent's chain: at the beginning of a chain.
     pub fn below_all(&mut self, parents: &[Place]) -> Place {
-        let mut includes = BTreeMap::new();
+        let step = self.next;
+        let mut includes = Shared::default();
+        let mut all_to = 0;
         for parent in parents {
-            let seen = &self.chains[&parent.chain].includes;
-            for (chain, position) in seen.iter().chain([(&parent.chain, &parent.position)]) {
-                let highest = includes.entry(*chain).or_insert(0);
-                *highest = (*highest).max(*position);
-            }
+            let chain = &self.chains[&parent.chain];
+            includes = includes.union(&chain.includes, step).with(parent.chain.0, parent.position, step);
+            all_to = all_to.max(chain.all_to);
         }
-        let all_to = parents.iter().map(|parent| self.chains[&parent.chain].all_to).max().unwrap_or(0);
-        let all_to = if parents.len() > 1 { self.all_to(&includes, all_to) } else { all_to };
-        includes.retain(|chain, position| {
-            self.chains
-                .get(chain)
-                .and_then(|chain| chain.order_from(*position))
-                .is_some_and(|order| order > all_to)
-        });
+        if parents.len() > 1 {
+            all_to = self.all_to(&includes, all_to);
+            includes = self.shortened(includes, all_to);
+        }
         self.add(includes, all_to)
     }
 
     /// The number up to which every place is seen by one that sees all up to another, and these.
-    fn all_to(&self, includes: &BTreeMap<ChainId, u64>, known: u64) -> u64 {
-        let unseen = self.chains.iter().filter_map(|(id, chain)| {
-            if chain.orders.back().is_none_or(|order| *order <= known) {
-                return None;
-            }
-            let listed =
-                includes.get(id).map_or(0, |position| (position + 1).saturating_sub(chain.first) as usize);
-            let unlisted = chain.orders.partition_point(|order| *order <= known);
-            chain.orders.get(listed.max(unlisted)).copied()
-        });
-        unseen.min().map_or(self.order, |first| first - 1)
+    fn all_to(&self, includes: &Shared, known: u64) -> u64 {
+        let is_unseen =
+            |(chain, position): &(ChainId, u64)| includes.get(chain.0).is_none_or(|last| *position > last);
+        let unseen = self.places.range(known + 1..).find(|(_, place)| is_unseen(place));
+        unseen.map_or(self.order, |(first, _)| first - 1)
     }
 
-    fn add(&mut self, includes: BTreeMap<ChainId, u64>, all_to: u64) -> Place {
+    /// Without what is not needed beside a number, if that is half of it or more: a shorter one has less in common with
+    /// others, and is made in as many steps as places were given since.
+    fn shortened(&self, includes: Shared, all_to: u64) -> Shared {
+        if 2 * (self.order - all_to) >= includes.len() as u64 {
+            return includes;
+        }
+        let seen = self.places.range(all_to + 1..).filter_map(|(_, (chain, position))| {
+            let last = includes.get(chain.0)?;
+            (*position <= last).then_some((chain.0, last))
+        });
+        seen.fold(Shared::default(), |short, (chain, last)| short.with(chain, last, self.next))
+    }
+
+    fn add(&mut self, includes: Shared, all_to: u64) -> Place {
         let chain = ChainId(self.next);
+        self.nodes += includes.made_by(self.next);
         self.next += 1;
+        self.chains.insert(chain, Chain { last: 0, includes, all_to });
+        self.give(chain, 0)
+    }
+
+    fn give(&mut self, chain: ChainId, position: u64) -> Place {
         self.order += 1;
-        self.chains.insert(chain, Chain { first: 0, orders: VecDeque::from([self.order]), includes, all_to });
-        Place { chain, position: 0, order: self.order }
+        self.places.insert(self.order, (chain, position));
+        Place { chain, position, order: self.order }
     }
 
     /// Whether what stands at `place` is seen at `from`: it is the same state or an ancestor.
@@ -131,7 +136,7 @@ impl Chains {
         }
         let Some(chain) = self.chains.get(&from.chain) else { return false };
         place.order <= chain.all_to
-            || chain.includes.get(&place.chain).is_some_and(|last| place.position <= *last)
+            || chain.includes.get(place.chain.0).is_some_and(|last| place.position <= last)
     }
 
     /// The number up to which every place is known to be seen at `from`.
@@ -143,15 +148,72 @@ impl Chains {
         self.chains.len()
     }
 
+    /// How much is listed, what is in common once.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.nodes * NODE_BYTES + self.chains.len() * CHAIN_BYTES + self.places.len() * PLACE_BYTES
+    }
+
     /// Forgets every chain on which no state stands any more, and of the others what is before the first that does.
     pub fn keep(&mut self, used: &BTreeMap<ChainId, u64>) {
         self.chains.retain(|chain, _| used.contains_key(chain));
-        for (id, chain) in &mut self.chains {
-            chain.includes.retain(|included, _| used.contains_key(included));
-            while chain.first < used[id] {
-                chain.orders.pop_front();
-                chain.first += 1;
-            }
+        self.places.retain(|_, (chain, position)| used.get(chain).is_some_and(|first| *position >= *first));
+        let keeps = |chain: u64| used.contains_key(&ChainId(chain));
+        let mut retain = Retain::new(&keeps, self.next);
+        self.chains.values_mut().for_each(|chain| retain.apply(&mut chain.includes));
+        self.nodes = retain.nodes();
+        // What was made by this step is counted; what the next one makes is not.
+        self.next += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One leaf that nobody merges, and beside it forks that are merged at once.
+    fn forked_beside_a_leaf(rounds: usize) -> Chains {
+        let mut chains = Chains::default();
+        let root = chains.begin();
+        let leaf = chains.below(root, true);
+        let mut last = chains.below(root, true);
+        for _ in 0..rounds {
+            let (one, two) = (chains.below(last, true), chains.below(last, true));
+            let merged = chains.below_all(&[one, two]);
+            assert!(chains.sees(merged, one) && chains.sees(merged, two) && chains.sees(merged, root));
+            assert!(!chains.sees(merged, leaf) && !chains.sees(one, two) && !chains.sees(two, one));
+            last = merged;
         }
+        chains
+    }
+
+    #[test]
+    fn chains_take_memory_as_there_are_states_though_a_leaf_is_never_merged() {
+        let rounds = 3_000;
+        let nodes = forked_beside_a_leaf(rounds).nodes();
+        assert!(nodes < 50 * 3 * rounds, "{nodes} nodes of {} states", 3 * rounds);
+    }
+
+    #[test]
+    fn what_a_merge_of_all_sees_takes_nothing() {
+        let mut chains = Chains::default();
+        let mut last = chains.begin();
+        for _ in 0..100 {
+            let (one, two) = (chains.below(last, true), chains.below(last, true));
+            last = chains.below_all(&[one, two]);
+        }
+        assert_eq!(chains.nodes(), 100, "each second child lists its parent's chain");
+    }
+
+    #[test]
+    fn what_was_listed_of_chains_that_are_gone_goes_with_them() {
+        let mut chains = forked_beside_a_leaf(100);
+        let last = chains.next - 1;
+        let used = BTreeMap::from([(ChainId(0), 0), (ChainId(1), 0), (ChainId(last), 0)]);
+        chains.keep(&used);
+        assert!((chains.len(), chains.places.len()) == (3, 5) && chains.nodes() <= 3, "{chains:?}");
     }
 }

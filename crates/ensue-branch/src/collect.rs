@@ -114,6 +114,10 @@ impl Collector<'_> {
             taker.writes.extend(state.writes.iter().cloned());
         }
         taker.torn_from.extend(state.torn_from);
+        taker.torn_from.sort_unstable_by(|a, b| b.cmp(a));
+        taker.torn_from.dedup();
+        // A checkpoint has room for so many names, and each of them says that something is not known.
+        taker.torn_from.truncate(usize::from(u16::MAX));
         taken.keys.extend(state.writes);
         taken.places.insert(state.place, taker.place);
         taken.states.insert(id, child);

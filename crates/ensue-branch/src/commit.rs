@@ -28,6 +28,26 @@ pub struct Write {
     pub value: Value,
 }
 
+impl Commit {
+    /// The same in bytes of its own: what it came in, a frame or a piece of a log, is long and would be kept with it.
+    pub fn detached(mut self) -> Commit {
+        self.writes.iter_mut().for_each(Write::detach);
+        self
+    }
+}
+
+impl Write {
+    fn detach(&mut self) {
+        self.key = detached(&self.key);
+        self.value = self.value.as_ref().map(detached);
+    }
+}
+
+/// The same bytes in memory of their own.
+pub fn detached(bytes: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(bytes)
+}
+
 /// What stands in the stream of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {

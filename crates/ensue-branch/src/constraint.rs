@@ -134,6 +134,10 @@ impl Constraint {
         self.any_of.iter().flatten().any(|term| matches!(term, Term::Parent | Term::Ancestor))
     }
 
+    pub fn names_the_parent(&self) -> bool {
+        self.any_of.iter().flatten().any(|term| *term == Term::Parent)
+    }
+
     /// The states that it names.
     pub fn states(&self) -> impl Iterator<Item = StateId> + '_ {
         let named = self.any_of.iter().flatten().filter_map(|term| match term {

@@ -152,7 +152,8 @@ impl Dag {
         states.dedup();
         let mut newest: Vec<StateId> = Vec::new();
         for state in states {
-            if !newest.iter().any(|newer| self.sees(*newer, state)) {
+            // No state comes from a leaf.
+            if self.leaves.contains(&state) || !newest.iter().any(|newer| self.sees(*newer, state)) {
                 newest.push(state);
             }
         }

@@ -8,7 +8,7 @@ use std::fmt;
 /// The transaction left nothing. The text is what a client is told, its first word the kind of error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Abort {
-    #[error("ABORT no state satisfies {constraint}{}", of(.anchors))]
+    #[error("ABORT no state satisfies {constraint}{}{}", of(.anchors), way_on(.constraint))]
     NoReadState { constraint: Constraint, anchors: Vec<StateId> },
     #[error("ABORT a merge takes at least two states, and {constraint} is satisfied by {found} only")]
     NothingToMerge { constraint: Constraint, found: usize },
@@ -26,18 +26,31 @@ pub enum Abort {
         "BRANCHFULL merges crossed so often that no number holds a fork point's weight: join the branches"
     )]
     Weights,
+    #[error("BRANCHFULL these branches take too long to compare: name fewer of them, or merge some")]
+    Steps,
     #[error("BRANCHFULL a merge of {0} branches: a state has {max} parents at most, so merge some of them first", max = u16::MAX)]
     TooManyBranches(usize),
     #[error("BRANCHFULL the keyspace has given 2^40 names to states: there are no more")]
     Names,
     #[error("TOOLONG a transaction that writes {0} bytes: a state holds {max} at most", max = limits::ENTRY_BYTES_MAX)]
     TooLong(usize),
+    #[error("TOOLONG a transaction that has read keys of {0} bytes: {max} at most are told apart", max = limits::BRANCH_READ_BYTES_MAX)]
+    ReadsTooLong(usize),
     #[error("NOTRANSACTION there is no transaction: BRANCH BEGIN first")]
     NoTransaction,
 }
 
 fn of(anchors: &[StateId]) -> String {
     if anchors.is_empty() { String::new() } else { format!(" of {}", List(anchors)) }
+}
+
+fn way_on(constraint: &Constraint) -> &'static str {
+    match constraint.names_the_parent() {
+        true => {
+            ": it was collected, is above a ceiling, or is one of several; BRANCH CHECKOUT a state to go on"
+        }
+        false => "",
+    }
 }
 
 struct List<'a>(&'a [StateId]);

@@ -19,7 +19,7 @@ use crate::Key;
 use crate::branches::{Branches, Tag};
 use crate::chain::Place;
 use crate::commit::{
-    self, Commit, key, put_commit, put_key, put_states, put_value, state, states, take, value,
+    self, Commit, detached, key, put_commit, put_key, put_states, put_value, state, states, take, value,
 };
 use crate::dag::Dag;
 use crate::error::Malformed;
@@ -27,7 +27,7 @@ use crate::id::StateId;
 use crate::records::{Records, Version};
 use bytes::{Buf, BufMut, Bytes};
 use ensue_types::{DatacenterId, Incarnation, Position};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Branches {
     /// The DAG, without what keys hold. Until it is asked for again, keys are told by the names that it has.
@@ -119,8 +119,9 @@ impl Branches {
         }
         self.dag = Dag::empty();
         self.records = Records::default();
+        let mut keys = BTreeSet::new();
         for _ in 0..take(from, 4)?.get_u32_le() {
-            self.restore_state(from)?;
+            self.restore_state(from, &mut keys)?;
         }
         if !self.dag.states.contains_key(&base) {
             return Err(Malformed);
@@ -144,7 +145,7 @@ impl Branches {
         }
         for _ in 0..take(from, 4)?.get_u32_le() {
             let tag = tag(from)?;
-            let commit = commit::commit(from)?;
+            let commit = commit::commit(from)?.detached();
             let missing: Vec<StateId> = self.missing(&commit);
             self.waiting.add(tag, commit, &missing);
         }
@@ -155,8 +156,19 @@ impl Branches {
         for _ in 0..take(from, 4)?.get_u32_le() {
             self.discarded.insert(state(from)?);
         }
+        self.find_late();
         self.late_kept = self.late().into_iter().collect();
         if from.is_empty() { Ok(()) } else { Err(Malformed) }
+    }
+
+    /// Of those that wait, the ones that came too late: that shows when all names are here.
+    fn find_late(&mut self) {
+        let late = self.waiting.iter().filter(|(_, commit)| self.is_late(commit));
+        let late: Vec<StateId> = late.map(|(_, commit)| commit.id).collect();
+        for id in late {
+            let (tag, commit) = self.waiting.remove(id).expect("just found");
+            self.waiting.add_late(tag, commit);
+        }
     }
 
     fn missing(&self, commit: &Commit) -> Vec<StateId> {
@@ -164,7 +176,8 @@ impl Branches {
         commit.parents.iter().copied().filter(unknown).collect()
     }
 
-    fn restore_state(&mut self, from: &mut Bytes) -> Result<(), Malformed> {
+    /// The keys are those that states before it wrote, each in bytes of its own.
+    fn restore_state(&mut self, from: &mut Bytes, keys: &mut BTreeSet<Key>) -> Result<(), Malformed> {
         let id = state(from)?;
         let parents = states(from)?;
         let is_above = |parent: &StateId| *parent < id && self.dag.states.contains_key(parent);
@@ -174,7 +187,11 @@ impl Branches {
         let count = take(from, 4)?.get_u32_le();
         let mut writes: Vec<Key> = Vec::new();
         for _ in 0..count {
-            writes.push(key(from)?);
+            let key = key(from)?;
+            if !keys.contains(&key) {
+                keys.insert(detached(&key));
+            }
+            writes.extend(keys.get(&key).cloned());
         }
         self.dag.insert(id, parents, writes);
         let (joined, torn_from) = (states(from)?, states(from)?);
@@ -191,11 +208,11 @@ impl Branches {
     /// Takes the item of one key. Versions of states that the DAG does not have are left to the log.
     pub fn restore_key(&mut self, mut from: Bytes) -> Result<(), Malformed> {
         let from = &mut from;
-        let key = key(from)?;
+        let key = self.records.own(&key(from)?);
         for _ in 0..take(from, 4)?.get_u32_le() {
             let id = state(from)?;
             let seen_from = state(from)?;
-            let value = value(from)?;
+            let value = value(from)?.as_ref().map(detached);
             let place = match seen_from {
                 StateId::ROOT => Some(Place::BASE),
                 state => self.dag.states.get(&state).map(|state| state.place),

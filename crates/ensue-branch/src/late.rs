@@ -3,7 +3,7 @@
 use crate::Key;
 use crate::branches::{Branches, Offered};
 use crate::chain::Place;
-use crate::commit::{Commit, Rebuilt, Write};
+use crate::commit::{Commit, Rebuilt, Write, detached};
 use crate::dag::{Found, State};
 use crate::id::StateId;
 use crate::records::Version;
@@ -13,12 +13,14 @@ use std::collections::BTreeMap;
 impl Branches {
     /// Those that wait because what they came from was collected here.
     pub fn late(&self) -> Vec<StateId> {
-        let is_late = |commit: &Commit| {
-            let found: Vec<Found> = commit.parents.iter().map(|parent| self.find(*parent)).collect();
-            found.iter().all(|found| *found != Found::Unknown)
-                && found.iter().any(|found| matches!(found, Found::Collected(_)))
-        };
-        self.waiting.iter().filter(|(_, commit)| is_late(commit)).map(|(_, commit)| commit.id).collect()
+        self.waiting.late().iter().copied().collect()
+    }
+
+    /// The same of one that waits, by looking at all that it came from.
+    pub(crate) fn is_late(&self, commit: &Commit) -> bool {
+        let found: Vec<Found> = commit.parents.iter().map(|parent| self.find(*parent)).collect();
+        found.iter().all(|found| *found != Found::Unknown)
+            && found.iter().any(|found| matches!(found, Found::Collected(_)))
     }
 
     /// What another site lacks of a state: all that is seen there, and at none of the states that it has.
@@ -109,7 +111,8 @@ impl Branches {
     fn put_whole(&mut self, rebuilt: &Rebuilt, commit: &Commit, parents: Vec<StateId>) {
         let id = rebuilt.id;
         let parents = self.dag.newest_of(parents);
-        let mut keys: Vec<Key> = rebuilt.versions.iter().map(|(_, write)| write.key.clone()).collect();
+        let own = |(_, write): &(StateId, Write)| self.records.own(&write.key);
+        let mut keys: Vec<Key> = rebuilt.versions.iter().map(own).collect();
         keys.sort_unstable();
         self.dag.insert(id, parents, keys);
         self.note_joined(commit);
@@ -118,7 +121,8 @@ impl Branches {
         self.dag.tear(id, torn_from);
         let place = self.dag.place(id);
         for (writer, write) in &rebuilt.versions {
-            self.records.insert(&write.key, Version { id: *writer, place, value: write.value.clone() });
+            let (key, value) = (self.records.own(&write.key), write.value.as_ref().map(detached));
+            self.records.insert(&key, Version { id: *writer, place, value });
         }
     }
 

@@ -5,10 +5,11 @@
 //! state gets a second child is how a conflict shows, not an error. Commits of other sites arrive and are put where
 //! they were made.
 //!
-//! One file a noun: `id` names states, `chain` says which state sees which, `dag` holds the states and `records` what
-//! they wrote; `constraint` is what transactions ask for, `begin` and `ripple` find the state that satisfies it,
-//! `transaction` is one that runs; `fork` compares branches; `ceiling` and `collect` forget; `waiting` holds what came
-//! before its parents; `branches` is the whole of it, and all that others use. `commit` and `image` have the bytes.
+//! One file a noun: `id` names states, `chain` says which state sees which, by maps that are `shared`, `dag` holds the
+//! states and `records` what they wrote; `constraint` is what transactions ask for, `begin` and `ripple` find the state
+//! that satisfies it, `transaction` is one that runs; `fork` compares branches, in so many `steps`; `ceiling` and
+//! `collect` forget; `waiting` holds what came before its parents; `branches` is the whole of it, and all that others
+//! use. `commit` and `image` have the bytes.
 //! Nothing here does I/O or reads a clock, and a value is bytes whose meaning is the caller's.
 //!
 //! # Where we differ from the paper
@@ -43,6 +44,8 @@ mod image;
 mod late;
 mod records;
 mod ripple;
+mod shared;
+mod steps;
 mod transaction;
 mod waiting;
 

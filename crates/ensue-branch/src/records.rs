@@ -5,6 +5,7 @@
 //! along every branch: the highest that a reader sees is the newest on its branch (section 6.1.3).
 
 use crate::chain::{Chains, Place};
+use crate::commit::detached;
 use crate::id::StateId;
 use crate::{Key, Value};
 use std::collections::BTreeMap;
@@ -62,6 +63,13 @@ const VERSION_BYTES: usize = 72;
 const KEY_BYTES: usize = 96;
 
 impl Records {
+    /// A key in bytes of its own: those that are here already, if it is.
+    pub fn own(&self, key: &Key) -> Key {
+        let here = self.keys.get_key_value(&(hash(key), key.clone()));
+        here.map_or_else(|| detached(key), |((_, key), _)| key.clone())
+    }
+
+    /// A version of a key, which are both kept as they are: the caller has made sure that they keep nothing else alive.
     pub fn insert(&mut self, key: &Key, version: Version) {
         self.versions += 1;
         self.bytes += VERSION_BYTES + version.value.as_ref().map_or(0, |value| value.len());

@@ -2,6 +2,7 @@
 //! otherwise.
 
 mod collection;
+mod memory;
 mod reference;
 mod replicas;
 
@@ -264,6 +265,27 @@ fn equal_merges_are_one_state_with_the_lower_name() {
         assert_eq!(at(site, "n", below.id), Some("3".into()));
     }
     assert_eq!(merge_again(&mut one, &a, &b), Committed::Known(lower), "and at one site");
+}
+
+#[test]
+fn a_merge_makes_room_if_it_is_no_longer_than_what_it_hides() {
+    let mut one = site(0);
+    let first = commit(&mut one, StateId::ROOT, "a=12").id;
+    let (x, y) = (run(&mut one, first, "a a=123"), run(&mut one, first, "a a=1234"));
+    assert!(!one.makes_room(x), "it is no merge");
+    let reader = run(&mut one, first, "a");
+    assert!(one.writes_nothing(reader) && !one.writes_nothing(x));
+    for id in [x, y] {
+        one.commit(id, &constraint("SERIALIZABILITY")).unwrap();
+    }
+    for (steps, makes_room) in
+        [("", true), ("a=1234567", true), ("a=12345678", false), ("a=1 b=1234567", false)]
+    {
+        let id = one.begin_merge(&[], &constraint("ANY")).unwrap();
+        steps_of(&mut one, id, steps);
+        assert_eq!(one.makes_room(id), makes_room, "{steps}");
+        assert!(!one.writes_nothing(id), "it joins its branches");
+    }
 }
 
 fn merge_again(one: &mut Branches, a: &Commit, b: &Commit) -> Committed {

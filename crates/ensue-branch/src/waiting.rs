@@ -1,7 +1,7 @@
-//! Commits of other sites whose parents are not here (section 6.4).
+//! Commits of other sites whose parents are not here, and those that came too late for theirs (section 6.4).
 
 use crate::branches::Tag;
-use crate::commit::Commit;
+use crate::commit::{Commit, write_bytes};
 use crate::id::StateId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +11,18 @@ pub struct Waiting {
     commits: BTreeMap<StateId, (Tag, Commit)>,
     /// The commits that wait for a state.
     by_parent: BTreeMap<StateId, BTreeSet<StateId>>,
+    /// Those that wait for nothing: what they came from was collected here.
+    late: BTreeSet<StateId>,
+    bytes: usize,
+}
+
+/// What a commit that waits takes beside its keys and values, and what each of its writes does, rounded up.
+const COMMIT_BYTES: usize = 160;
+const WRITE_BYTES: usize = 80;
+
+fn bytes_of(commit: &Commit) -> usize {
+    let writes = commit.writes.iter().map(|write| WRITE_BYTES + write_bytes(&write.key, &write.value));
+    COMMIT_BYTES + writes.sum::<usize>()
 }
 
 impl Waiting {
@@ -18,7 +30,14 @@ impl Waiting {
         for parent in missing {
             self.by_parent.entry(*parent).or_default().insert(commit.id);
         }
+        self.bytes += bytes_of(&commit);
         self.commits.insert(commit.id, (tag, commit));
+    }
+
+    /// One that waits until it comes whole.
+    pub fn add_late(&mut self, tag: Tag, commit: Commit) {
+        self.late.insert(commit.id);
+        self.add(tag, commit, &[]);
     }
 
     /// The commits that wait for a state, to be looked at again. They still wait until somebody does.
@@ -27,7 +46,10 @@ impl Waiting {
     }
 
     pub fn remove(&mut self, id: StateId) -> Option<(Tag, Commit)> {
-        self.commits.remove(&id)
+        let removed = self.commits.remove(&id)?;
+        self.late.remove(&id);
+        self.bytes -= bytes_of(&removed.1);
+        Some(removed)
     }
 
     pub fn get(&self, id: StateId) -> Option<&(Tag, Commit)> {
@@ -36,6 +58,10 @@ impl Waiting {
 
     pub fn contains(&self, id: StateId) -> bool {
         self.commits.contains_key(&id)
+    }
+
+    pub fn late(&self) -> &BTreeSet<StateId> {
+        &self.late
     }
 
     pub fn parents(&self) -> impl Iterator<Item = StateId> + '_ {
@@ -48,5 +74,10 @@ impl Waiting {
 
     pub fn len(&self) -> usize {
         self.commits.len()
+    }
+
+    /// What they take in memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 }

@@ -143,6 +143,12 @@ pub const RESERVE_BYTES: usize = 1 << 20;
 /// How often a partition whose disk is full looks for room.
 pub const FULL_DISK_RETRY_US: u64 = 1_000_000;
 
+/// Steps of one comparison of branches, a second or so in which its core does nothing else; of words that it keeps, 64
+/// MiB.
+pub const BRANCH_STEPS_MAX: u64 = 1 << 23;
+/// Names of keys that an open transaction on a branch has read: what one of them is forgotten for would be overwritten.
+pub const BRANCH_READ_BYTES_MAX: usize = 16 << 20;
+
 /// Operations in a context before it folds into one watermark a stream.
 pub const CONTEXT_OPERATIONS_MAX: usize = 64;
 /// Longest token accepted from a client.

@@ -1,15 +1,17 @@
 //! What can be asked of a branching keyspace: values at states, branches compared, states listed, figures.
 
-use super::{Branches, Metrics, StateView};
+use super::{Branches, Metrics, StateView, TransactionId};
 use crate::chain::Place;
 use crate::constraint::Constraint;
 use crate::dag::Found;
 use crate::error::Abort;
 use crate::fork;
 use crate::id::StateId;
+use crate::steps::Steps;
+use crate::transaction::Mode;
 use crate::{Key, Value};
 use ensue_types::Rule;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Branches {
     /// The value of a key as it stands at states, the newest by id over all of them.
@@ -35,15 +37,17 @@ impl Branches {
     pub fn fork_points(&self, states: &[StateId]) -> Result<Vec<(StateId, i64)>, Abort> {
         let all = Rule::EveryForkPointCounts.holds();
         let states = self.live_all(states)?;
-        fork::fork_points(&self.dag, &states, all)
+        fork::fork_points(&self.dag, &states, all, &mut Steps::new())
     }
 
     /// The keys that two of these branches have both written since they forked, sorted (`findConflictWrites`). Where it
     /// is not known where they did: those that they may both have written, and of which they see different versions.
     pub fn conflicts(&self, states: &[StateId]) -> Result<Vec<Key>, Abort> {
         let states = self.live_all(states)?;
-        let mut conflicts = fork::conflicts(&self.dag, &states);
-        if fork::torn_between(&self.dag, &states).is_some() {
+        let mut steps = Steps::new();
+        let mut conflicts = fork::conflicts(&self.dag, &states, &mut steps)?;
+        let torn = fork::torn_states(&self.dag);
+        if fork::torn_between(&self.dag, &torn, &states, &mut steps)?.is_some() {
             conflicts.retain(|key| fork::differ(&self.dag, &self.records, key, &states));
         }
         Ok(conflicts)
@@ -56,6 +60,22 @@ impl Branches {
         let keys = self.dag.writes_of(&between).into_iter();
         let values = keys.map(|key| (self.look(&key, &[a]), self.look(&key, &[b]), key));
         Ok(values.filter(|(a, b, _)| a != b).map(|(a, b, key)| (key, a, b)).collect())
+    }
+
+    /// Whether a merge writes no more than what nobody will see below it any more, of the keys that it writes: it takes
+    /// no memory then, but lets go of some.
+    pub fn makes_room(&self, id: TransactionId) -> bool {
+        let Some(transaction) = self.transactions.get(&id).filter(|it| it.mode == Mode::Merge) else {
+            return false;
+        };
+        let length = |value: &Value| value.as_ref().map_or(0, |value| value.len());
+        let places = self.places(&transaction.at);
+        let hidden = transaction.writes.keys().map(|key| {
+            let seen = |place: &Place| self.records.newest(key, &self.dag.chains, &[*place]);
+            let seen = places.iter().filter_map(seen).map(|version| (version.id, length(&version.value)));
+            seen.collect::<BTreeMap<StateId, usize>>().values().sum::<usize>()
+        });
+        transaction.writes.values().map(length).sum::<usize>() <= hidden.sum()
     }
 
     /// The leaves, highest first.
@@ -123,7 +143,7 @@ impl Branches {
             chains: self.dag.chains.len(),
             keys: self.records.keys(),
             records: self.records.len(),
-            bytes: self.records.bytes() + self.open_bytes,
+            bytes: self.records.bytes() + self.dag.chains.bytes() + self.waiting.bytes() + self.open_bytes,
             waiting: self.waiting.len(),
             transactions: self.transactions.len(),
             promoted: self.dag.promoted.len() + self.dag.aliases.len(),

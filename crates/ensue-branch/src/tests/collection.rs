@@ -105,6 +105,22 @@ fn an_optimistic_base_still_knows_what_it_wrote() {
     assert_eq!(one.difference(here, there.id).unwrap().len(), 2);
 }
 
+#[test]
+fn who_stays_at_a_state_above_a_ceiling_is_told_the_way_on() {
+    let mut one = alone();
+    let first = commit(&mut one, StateId::ROOT, "a=1").id;
+    fork(&mut one, first);
+    let parent = constraint("PARENT");
+    let id = one.begin(&[first], &parent).unwrap();
+    one.abort(id).unwrap();
+    let leaves = one.leaves();
+    one.place_ceilings(&leaves).unwrap();
+    let refusal = one.begin(&[first], &parent).unwrap_err().to_string();
+    assert!(refusal.starts_with("ABORT no state satisfies PARENT of 1.0: "), "{refusal}");
+    assert!(refusal.contains("BRANCH CHECKOUT"), "{refusal}");
+    assert!(one.begin(&[leaves[0]], &parent).is_ok());
+}
+
 /// A checkpoint of this site, taken up again.
 fn restored(branches: &mut Branches) -> Branches {
     let mut fresh = alone();
@@ -208,6 +224,26 @@ fn what_another_site_lacks_is_kept_for_it() {
     assert_eq!(two.rebuild(first.id, &one.leaves()), None);
     let again = restored(&mut one);
     assert_eq!(again.fork_points(&[second.id, here]), Err(Abort::Collected(StateId::ROOT)));
+}
+
+#[test]
+fn what_late_states_were_torn_from_is_named_once_by_what_takes_them_over() {
+    let (mut one, mut two) = (site(0), site(1));
+    one.options.collection = Collection::Optimistic;
+    let here = commit(&mut one, StateId::ROOT, "a=1").id;
+    give_up(&mut one);
+    let forks = ["b=1", "b=2"].map(|steps| super::commit_with(&mut two, StateId::ROOT, steps, "STATE 0.0"));
+    let joined = new(merge(&mut two, "b=3"));
+    for made in forks.iter().chain([&joined]) {
+        super::tell(&mut one, made);
+        if one.late().contains(&made.id) {
+            one.accept(&two.rebuild(made.id, &[here]).unwrap());
+        }
+    }
+    one.place_ceilings(&[here, joined.id]).unwrap();
+    one.take_ceilings();
+    assert_eq!(one.collect(|_| true), 2);
+    assert_eq!(one.dag.states[&joined.id].torn_from, [StateId::ROOT]);
 }
 
 /// What came late while a site decided alone stands beside the base, also when the site asks the others from its next

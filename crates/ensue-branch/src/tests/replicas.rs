@@ -589,6 +589,10 @@ impl World {
         assert_eq!(leaves, reference.newest(&here), "leaves of site {at}");
         let metrics = site.branches.metrics();
         assert_eq!((metrics.leaves, metrics.states), (leaves.len(), live.len()));
+        let waiting = site.branches.waiting.iter().map(|(_, commit)| commit);
+        let late: Vec<StateId> =
+            waiting.filter(|commit| site.branches.is_late(commit)).map(|commit| commit.id).collect();
+        assert_eq!(site.branches.late(), late, "of what waits at site {at}");
     }
 
     fn deliver_all(&mut self) {

@@ -33,6 +33,12 @@ impl Anchor {
         operations: Vec::new(),
     };
 
+    /// Whether all the states of another past fit beside these. Which of them come from others only their owner knows.
+    pub fn has_room_for(&self, other: &Anchor) -> bool {
+        let more = other.states.iter().filter(|state| !self.states.contains(state));
+        self.states.len() + more.count() <= STATES_MAX
+    }
+
     /// Takes over another's past, but not its ways.
     pub fn take_over(&mut self, other: &Anchor) {
         self.states.extend_from_slice(&other.states);

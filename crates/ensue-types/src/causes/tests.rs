@@ -115,3 +115,12 @@ fn what_no_encoding_makes_is_refused() {
         assert_eq!(Causes::decode(garbage), Err(Malformed), "{garbage:?}");
     }
 }
+
+/// More are cut off when it is sent, the lowest first.
+#[test]
+fn a_session_of_a_branching_keyspace_has_room_for_64_states() {
+    let anchor = |states: std::ops::Range<u64>| Anchor { states: states.collect(), ..Anchor::default() };
+    let own = anchor(0..60);
+    assert!(own.has_room_for(&anchor(58..64)) && !own.has_room_for(&anchor(58..65)));
+    assert_eq!(Causes::from(anchor(0..65)).states().map(|anchor| anchor.states.len()), Ok(64));
+}

@@ -5,12 +5,13 @@
 use super::steps::{aborted, default_begin, default_end};
 use super::{Branching, Seat, value};
 use crate::command::Fingerprint;
+use crate::evaluate::ANSWER_TOO_LONG;
 use crate::partition::cx::Cx;
 use bytes::Bytes;
 use ensue_branch::{Constraint, Mode, StateId, StateView, Term};
 use ensue_resp::{CommandError, number};
 use ensue_types::Anchor;
-use ensue_types::{DatacenterId, KeyspaceId, Reply};
+use ensue_types::{DatacenterId, KeyspaceId, Reply, limits};
 
 /// States that `LOG` tells unless it is asked for more.
 const LOG_COUNT: usize = 100;
@@ -18,6 +19,24 @@ const LOG_COUNT: usize = 100;
 const IS_OPEN: Reply = Reply::error("ERR a transaction is open: BRANCH COMMIT or BRANCH ABORT first");
 
 pub(in crate::partition) type Answer = Result<Reply, Reply>;
+
+/// Parts of an answer, made as long as they are not too much: of one value, many states may be asked.
+#[derive(Default)]
+struct Made {
+    replies: Vec<Reply>,
+    bytes: usize,
+}
+
+impl Made {
+    fn add(&mut self, reply: Reply) -> Result<(), Reply> {
+        self.bytes += reply.encoded_bytes();
+        if self.bytes > limits::ANSWER_BYTES_MAX {
+            return Err(ANSWER_TOO_LONG);
+        }
+        self.replies.push(reply);
+        Ok(())
+    }
+}
 
 impl Branching {
     pub(in crate::partition) fn branch_begin(
@@ -42,9 +61,10 @@ impl Branching {
         seat: Seat,
         anchor: &mut Anchor,
         words: &[Bytes],
+        merger: Option<DatacenterId>,
     ) -> Answer {
         let constraint = if words.is_empty() { Constraint::of(Term::Any) } else { begin_constraint(words)? };
-        if let Some(merger) = cx.config.tuning.branching.merging_datacenter {
+        if let Some(merger) = merger {
             if merger != cx.datacenter {
                 let name = &cx.config.topology.datacenters[usize::from(merger.0)].name;
                 return Err(Reply::Error(format!("NOTMERGER branches are merged in {name}").into()));
@@ -167,15 +187,15 @@ impl Branching {
         let now_ms = cx.tick().ms();
         let sitting = self.sittings.get(&seat).copied();
         let branches = self.branches(seat.3);
-        let mut values = Vec::new();
+        let mut made = Made::default();
         for state in states {
             let found = branches.value_at(key, state).map_err(|abort| aborted(&abort))?;
-            values.push(value::reply(found.as_ref(), now_ms));
+            made.add(value::reply(found.as_ref(), now_ms))?;
         }
         if let Some(sitting) = sitting {
             branches.get(sitting.transaction, key, true).map_err(|abort| aborted(&abort))?;
         }
-        Ok(Reply::Array(values))
+        Ok(Reply::Array(made.replies))
     }
 
     pub(in crate::partition) fn branch_diff(
@@ -187,11 +207,12 @@ impl Branching {
     ) -> Answer {
         let now_ms = cx.tick().ms();
         let found = self.branches(keyspace).difference(a, b).map_err(|abort| aborted(&abort))?;
-        let row = |(key, a, b): (Bytes, Option<Bytes>, Option<Bytes>)| {
+        let mut made = Made::default();
+        for (key, a, b) in found {
             let value = |value: Option<Bytes>| value::reply(value.as_ref(), now_ms);
-            Reply::Array(vec![Reply::Bulk(key), value(a), value(b)])
-        };
-        Ok(Reply::Array(found.into_iter().map(row).collect()))
+            made.add(Reply::Array(vec![Reply::Bulk(key), value(a), value(b)]))?;
+        }
+        Ok(Reply::Array(made.replies))
     }
 
     pub(in crate::partition) fn branch_log(&mut self, keyspace: KeyspaceId, words: &[Bytes]) -> Answer {
@@ -209,7 +230,9 @@ impl Branching {
         };
         let states = self.branches(keyspace).log(from).map_err(|abort| aborted(&abort))?;
         let count = if count == 0 { usize::MAX } else { count };
-        Ok(Reply::Array(states.take(count).map(state_line).collect()))
+        let mut made = Made::default();
+        states.take(count).try_for_each(|state| made.add(state_line(state)))?;
+        Ok(Reply::Array(made.replies))
     }
 
     pub(in crate::partition) fn branch_info(&mut self, keyspace: KeyspaceId) -> Reply {

@@ -95,10 +95,7 @@ impl Branching {
             }
             writes.insert(key, value);
         }
-        branches.put_all(transaction, writes)?;
-        for key in &read {
-            branches.get(transaction, key, true)?;
-        }
+        branches.note_use(transaction, read, writes)?;
         Ok(reply)
     }
 }

@@ -40,6 +40,13 @@ impl Branching {
         }
     }
 
+    /// The session goes on with its transaction, by a question that has nothing to do with it, too.
+    pub(in crate::partition) fn renew(&mut self, cx: &Cx, seat: Seat, anchor: &Anchor) {
+        if let (true, Some(sitting)) = (anchor.open, self.sittings.get_mut(&seat)) {
+            sitting.used_us = cx.now.monotonic_us;
+        }
+    }
+
     /// Ends a transaction that nobody will go on with.
     pub(in crate::partition) fn end_sitting(&mut self, seat: Seat) {
         if let Some(sitting) = self.sittings.remove(&seat) {
@@ -72,6 +79,16 @@ impl Branching {
         match anchor.states.is_empty() {
             true => vec![StateId::ROOT],
             false => self.branches(keyspace).newest_anchors(&ids(&anchor.states)),
+        }
+    }
+
+    /// A session took over states of others: those that others of its states come from are no use to it, and take the
+    /// places of others.
+    pub(in crate::partition) fn forget_behind(&mut self, keyspace: KeyspaceId, anchor: &mut Anchor) {
+        if anchor.states.len() > 1 {
+            let newest = self.branches(keyspace).newest_anchors(&ids(&anchor.states));
+            anchor.states = newest.into_iter().map(StateId::bits).collect();
+            anchor.states.sort_unstable_by(|a, b| b.cmp(a));
         }
     }
 

@@ -5,6 +5,7 @@
 //! state that is collected here is asked for whole, and again when an answer is overdue, until it is told.
 
 use super::Keyspaces;
+use crate::evaluate::{Room, within_bound};
 pub(in crate::partition) use crate::partition::branching::commands::{
     Answer, begin_constraint, constraint_of, id_list, id_text, state_of,
 };
@@ -31,9 +32,15 @@ impl Keyspaces {
     ) -> Reply {
         let word = args[1].to_ascii_lowercase();
         let words = &args[2..];
+        self.branching.renew(cx, seat, anchor);
         let answer = match &word[..] {
             b"begin" => self.branching.branch_begin(cx, seat, anchor, words),
-            b"merge" => self.branching.branch_merge(cx, seat, anchor, words),
+            b"merge" => {
+                // Once all is here that is left of a dead datacenter, the others merge.
+                let merger = cx.config.tuning.branching.merging_datacenter;
+                let merger = merger.filter(|merger| !others.failover.failed.is_settled(*merger));
+                self.branching.branch_merge(cx, seat, anchor, words, merger)
+            }
             b"commit" => self.branch_commit(cx, others, seat, anchor, words),
             b"abort" if words.is_empty() => self.branching.branch_abort(cx, seat, anchor),
             b"checkout" => self.branching.branch_checkout(cx, seat, anchor, words),
@@ -85,11 +92,21 @@ impl Keyspaces {
         words: &[Bytes],
     ) -> Answer {
         let constraint = if words.is_empty() { default_end(anchor) } else { constraint_of(words)? };
-        if let Some(refusal) = self.write_refusal(cx, others, true) {
+        if let Some(refusal) = self.commit_refusal(cx, others, seat, anchor) {
             return Err(refusal);
         }
         let transaction = self.branching.leave(cx, seat, anchor)?;
         self.commit_on_branch(cx, others, seat.3, transaction, &constraint, anchor).map(id_text)
+    }
+
+    /// Nothing is refused that writes nothing, nor for memory what lets go of some.
+    fn commit_refusal(&mut self, cx: &Cx, others: &Others, seat: Seat, anchor: &Anchor) -> Option<Reply> {
+        let transaction = self.branching.open_transaction(cx, seat, anchor).ok()??;
+        let branches = self.branching.of(seat.3)?;
+        if branches.writes_nothing(transaction) {
+            return None;
+        }
+        self.write_refusal(cx, others, !branches.makes_room(transaction))
     }
 
     fn branch_ceiling(
@@ -119,6 +136,7 @@ impl Keyspaces {
     ) -> Reply {
         let Ok(mut anchor) = execution.context.causes.states().cloned() else { return FOREIGN_CONTEXT };
         let seat = seat_of(&execution.request, execution.keyspace);
+        self.branching.forget_behind(execution.keyspace, &mut anchor);
         let reply = if spec.name == "branch" {
             self.branch_command(cx, others, seat, &mut anchor, args)
         } else {
@@ -128,7 +146,9 @@ impl Keyspaces {
             }
         };
         execution.context.causes = anchor.into();
-        reply
+        // What a write answers is short, or one value; it was made and must be answered.
+        let must_answer = spec.is_write() && spec.name != "branch";
+        if must_answer { reply } else { within_bound(reply) }
     }
 
     /// The commands of a `MULTI`: one transaction.
@@ -143,7 +163,7 @@ impl Keyspaces {
         let seat = seat_of(&execution.request, execution.keyspace);
         let outcome = match execution.context.causes.states().cloned() {
             Ok(mut anchor) => {
-                let outcome = self.all_in_one(cx, others, seat, &mut anchor, commands);
+                let outcome = self.all_in_one(cx, others, seat, &mut anchor, &Vec::from(commands));
                 execution.context.causes = anchor.into();
                 outcome
             }
@@ -166,10 +186,19 @@ impl Keyspaces {
         others: &mut Others,
         seat: Seat,
         anchor: &mut Anchor,
-        commands: impl IntoIterator<Item = Args>,
+        commands: &[Args],
     ) -> Result<Vec<Reply>, Reply> {
         let open = self.branching.open_transaction(cx, seat, anchor)?;
-        let refusal = if open.is_none() { self.write_refusal(cx, others, true) } else { None };
+        let flags = |flag: Flags| {
+            let specs = commands.iter().filter_map(|args| ensue_resp::lookup(args.first()?));
+            specs.into_iter().any(|spec| spec.flags.contains(flag))
+        };
+        let (writes, grows) = (flags(Flags::WRITE), flags(Flags::DENYOOM));
+        let refusal = match open {
+            Some(_) if grows => self.memory_refusal(),
+            None if writes => self.write_refusal(cx, others, grows),
+            _ => None,
+        };
         if let Some(refusal) = refusal {
             return Err(refusal);
         }
@@ -178,15 +207,17 @@ impl Keyspaces {
             None => self.branching.begin_by_default(seat.3, anchor)?,
         };
         let mut replies = Vec::new();
+        let mut room = Room::default();
         for args in commands {
-            let request = match Request::parse(&args) {
+            let request = match Request::parse(args) {
                 Ok(request) => request,
                 Err(error) => {
                     replies.push(error.reply());
                     continue;
                 }
             };
-            replies.push(self.branching.evaluate_on_branch(cx, seat.3, transaction, &args, &request));
+            let reply = self.branching.evaluate_on_branch(cx, seat.3, transaction, args, &request);
+            replies.push(room.fit(reply, request.is_write()));
         }
         if open.is_none() {
             self.commit_by_default(cx, others, seat.3, transaction, anchor)?;
@@ -347,7 +378,9 @@ impl Keyspaces {
         keyspace: KeyspaceId,
         came: u64,
     ) {
-        let every = cx.config.tuning.branching.ceiling_every;
+        let options = &cx.config.tuning.branching;
+        // Where no more states are taken none comes in, and there must have been ceilings before.
+        let every = options.ceiling_every.min((options.states_max / 2).max(1) as u64);
         if self.branching.count_states(keyspace, came, every) {
             let leaves = self.branching.branches(keyspace).leaves();
             self.branching.branches(keyspace).place_ceilings(&leaves).ok();

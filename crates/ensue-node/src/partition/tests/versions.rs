@@ -2,6 +2,7 @@
 
 use super::{PARTITION, config};
 use crate::AppendFsync;
+use crate::config::NodeConfig;
 use crate::partition::Partition;
 use bytes::Bytes;
 use ensue_store::compact::RowRef;
@@ -47,6 +48,10 @@ impl World {
     pub(super) fn under(protocol: &str, files: Files, now: Now, checkpoint_bytes: u64) -> World {
         let mut config = config(AppendFsync::Always);
         config.tuning.checkpoint_bytes = checkpoint_bytes;
+        World::configured(config, protocol, files, now)
+    }
+
+    pub(super) fn configured(config: NodeConfig, protocol: &str, files: Files, now: Now) -> World {
         let protocol = || ensue_protocol::by_name(protocol, Default::default()).expect("it is known");
         let protocols = Arc::new((0..ensue_types::limits::KEYSPACES).map(|_| protocol()).collect::<Vec<_>>());
         World { partition: Partition::new(PARTITION, Arc::new(config), protocols, now), now, files }

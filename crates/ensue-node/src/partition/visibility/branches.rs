@@ -27,7 +27,11 @@ impl Visibility<'_> {
         match Note::decode(note.clone()) {
             Ok(Note::Commit(commit)) => {
                 let offered = self.keyspaces.branching.branches(keyspace).offer((origin, position), commit);
+                let waits = !offered.applied.contains(&(origin, position));
                 self.take_offered(keyspace, offered);
+                if waits {
+                    self.others.replication.inbound.count_wait(origin, position);
+                }
             }
             Ok(Note::Ceiling(state)) => {
                 // What it lets go is collected in time: a datacenter with many leaves tells as many ceilings at once.

@@ -262,6 +262,11 @@ fn take_over(cx: &mut Cx<'_>, keyspace: KeyspaceId, past: Context, is_awaited: b
         return Step::complete(Reply::OK);
     }
     let protocol = cx.core.protocol(keyspace);
+    if let (Ok(own), Ok(more)) = (cx.contexts.causes_of_mut(keyspace).states(), past.causes.states()) {
+        if !is_awaited && !own.has_room_for(more) {
+            return Step::answer(TOO_MANY_BRANCHES);
+        }
+    }
     let merged = protocol.merge(cx.contexts.causes_of_mut(keyspace), &past.causes);
     if is_awaited {
         cx.contexts.end_awaiting(keyspace);
@@ -276,6 +281,12 @@ fn take_over(cx: &mut Cx<'_>, keyspace: KeyspaceId, past: Context, is_awaited: b
         Err(_) => Step::answer(Reply::error("ERR invalid causal token: its facts cannot be joined")),
     }
 }
+
+/// Which of its states come from others only their owner knows, which has not been asked since.
+const TOO_MANY_BRANCHES: Reply = Reply::error(
+    "BRANCHFULL a session goes on from 64 states at most: execute a command or merge branches, then merge this token \
+     again; the session is as before",
+);
 
 /// The token's past was lost with a dead datacenter.
 fn lost_past(cx: &Cx<'_>, unrecoverable: &Dependency, is_awaited: bool) -> Reply {

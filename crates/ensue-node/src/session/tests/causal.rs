@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::session::causal::token::{Sealing, Token};
-use ensue_types::{Breaking, Causes, Dependency, Extent, Incarnation, KeyspaceId, Opaque, PartitionId, Rule};
+use ensue_types::{
+    Anchor, Breaking, Causes, Dependency, Extent, Incarnation, KeyspaceId, Opaque, PartitionId, Rule,
+};
 
 pub(super) fn token(keyspace: u8, time_ms: u64, operations: &[(u8, u16, u64)]) -> String {
     let context = Context { time: LogicalTime::from_ms(time_ms), causes: causes(operations) };
@@ -398,4 +400,26 @@ fn the_only_datacenter_waits_for_its_partitions() {
         world.answer(&envelope, 51, reached);
     }
     assert_eq!(world.received(), ":1|");
+}
+
+/// The lowest would be dropped, which may be the session's own last commit.
+#[test]
+fn a_token_with_which_a_session_had_too_many_states_leaves_it_as_it_was() {
+    let protocols = vec!["tardis".to_owned()];
+    let config =
+        || NodeConfig::new(config().topology, CoreId(0), &ensue_protocol::REGISTRY, protocols.clone());
+    let mut world = World::with(config());
+    let token = |state: u64| {
+        let causes = Anchor { states: vec![state], ..Anchor::default() }.into();
+        let context = Context { time: LogicalTime::from_ms(WALL_MS), causes };
+        Token { keyspace: KeyspaceId(0), context }.encode(Sealing::of(&config()))
+    };
+    for state in 1..=64 {
+        assert_eq!(world.ask(&format!("CAUSAL MERGE {}", token(state))), "+OK|", "{state}");
+    }
+    assert!(world.ask(&format!("CAUSAL MERGE {}", token(65))).starts_with("-BRANCHFULL a session goes on"));
+    assert_eq!(world.ask(&format!("CAUSAL MERGE {}", token(7))), "+OK|", "it has that one");
+    world.send(&["GET a"]);
+    let Message::Execute { context, .. } = world.next().message else { panic!("a command") };
+    assert_eq!(context.causes.states().map(|anchor| anchor.states.clone()), Ok((1..=64).rev().collect()));
 }
