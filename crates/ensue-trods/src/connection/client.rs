@@ -178,7 +178,13 @@ impl Connection {
             Exchange::Closing => {
                 let end = self.client_next;
                 if !packet.payload.is_empty() {
+                    let last = packet.payload_end().plus(u64::from(packet.has(Flags::FIN)));
                     strip(packet, end);
+                    if !last.is_after(self.server_acked) {
+                        // It repeats all that it said, since no acknowledgment arrived; the server's TCP sees nothing
+                        // of that and does not answer.
+                        self.acknowledge_client(self.server_acked, context);
+                    }
                 }
             }
         }
