@@ -153,6 +153,10 @@ impl Connection {
         if let Some(stamps) = &mut packet.options.timestamps {
             if context.config.rules.translate_stamps {
                 stamps.echo = self.clock.inbound(stamps.echo);
+                if let Some(newest) = self.clock.newest().filter(|_| self.mapping.is_ahead(view)) {
+                    // The client's echo may be as old as the connection, and is not for what this acknowledges.
+                    stamps.echo = newest;
+                }
             }
         }
     }
