@@ -391,6 +391,28 @@ fn a_strangers_packet_takes_no_connection_away() {
     assert!(is_syn(&rig.to_server[0]));
 }
 
+/// What is passed through has no record, so a connection that is moved by a guess is lost.
+#[test]
+fn a_connection_that_is_passed_through_moves_only_with_its_next_packet() {
+    let mut rig = Rig::new(Mode::Ts);
+    let first = rig.open();
+    rig.client(C, first, Flags::ACK, b"POST / HTTP/1.0\r\n\r\n");
+    let end = C.plus(19);
+    rig.server(S, end, Flags::ACK, b"some");
+    let index = |rig: &Rig| rig.shown().options.timestamps.expect("stamped").value >> 25;
+    let before = index(&rig);
+    rig.client(end.plus(500), first.plus(1 << 28), Flags::ACK, b"");
+    assert_eq!((rig.to_server.len(), rig.trods.counters().came_back), (0, 0));
+    // Nor does the echo of a stranger's reset change the timestamps that the client is shown.
+    let mut reset = packet(CLIENT, SERVICE, end.plus(500), Seq(0), Flags::RST, b"");
+    reset.options.timestamps = Some(Timestamps { value: 9, echo: (before + 40) << 25 });
+    rig.give(Side::Client, reset);
+    rig.server(S.plus(4), end, Flags::ACK, b"more");
+    assert_eq!(index(&rig), before);
+    rig.client(end, first.plus(1 << 28), Flags::ACK, b"");
+    assert_eq!(rig.trods.counters().came_back, 1);
+}
+
 #[test]
 fn a_syn_takes_an_opening_connection_if_the_server_answers_it() {
     for (answered, other) in [(C, Seq(9_000_001)), (Seq(9_000_001), C)] {
