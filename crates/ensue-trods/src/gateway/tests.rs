@@ -413,6 +413,29 @@ fn a_connection_that_is_passed_through_moves_only_with_its_next_packet() {
     assert_eq!(rig.trods.counters().came_back, 1);
 }
 
+/// The server's TCP may have bytes of a download that its application left; they are of no other connection.
+#[test]
+fn what_is_left_of_a_broken_connection_meets_no_other() {
+    let mut rig = Rig::new(Mode::Kv);
+    rig.download(GET, OK);
+    rig.store(StoreOutcome::Stored);
+    let end = C.plus(GET.len() as u64);
+    let next = S.plus(OK.len() as u64 + 4);
+    rig.server(next, end, Flags::ACK.with(Flags::FIN), b"");
+    assert_eq!((rig.to_client.len(), rig.to_server[0].seq), (0, end));
+    assert!(rig.to_server[0].has(Flags::RST));
+    rig.client(Seq(9_000_000), Seq(0), Flags::SYN, b"");
+    assert_eq!((rig.to_server.len(), rig.trods.connections()), (0, 1));
+    rig.tick(2_000_000);
+    assert_eq!(rig.trods.connections(), 0);
+    rig.client(Seq(9_000_000), Seq(0), Flags::SYN, b"");
+    assert!(is_syn(&rig.to_server[0]));
+    rig.server(next, end, Flags::ACK, b"old");
+    assert_eq!(rig.to_client, []);
+    rig.server(S.minus(1), Seq(9_000_001), Flags::SYN.with(Flags::ACK), b"");
+    assert!(is_syn(rig.shown()));
+}
+
 #[test]
 fn a_syn_takes_an_opening_connection_if_the_server_answers_it() {
     for (answered, other) in [(C, Seq(9_000_001)), (Seq(9_000_001), C)] {
