@@ -391,6 +391,25 @@ fn a_strangers_packet_takes_no_connection_away() {
     assert!(is_syn(&rig.to_server[0]));
 }
 
+/// In mode `hybrid`, another server may have answered with a record before the client echoed anything of it.
+#[test]
+fn a_recovery_in_setup_looks_for_a_record() {
+    let first = first_shown(Mode::Hybrid);
+    for found in [false, true] {
+        let mut rig = Rig::new(Mode::Hybrid);
+        rig.stamp = Some(Timestamps { value: 9, echo: 1 << 25 });
+        let ill = b"HTTP/1.1 503 No\r\nContent-Length: 9\r\n\r\n";
+        let records = if found { vec![record(first, GET, ill).encode()] } else { Vec::new() };
+        rig.found(packet(CLIENT, SERVICE, C, first, Flags::ACK, GET), records);
+        let syn = rig.to_server.pop().expect("a connection to the application");
+        rig.server_to(syn.source, S.minus(1), syn.seq.plus(1), Flags::SYN.with(Flags::ACK), b"");
+        let end = rig.to_server[0].payload_end();
+        rig.server_to(syn.source, S, end, Flags::ACK, &[OK, b"body"].concat());
+        // The response of this server's application is not the one that the record promised.
+        assert_eq!(rig.to_client.is_empty(), found);
+    }
+}
+
 /// What is passed through has no record, so a connection that is moved by a guess is lost.
 #[test]
 fn a_connection_that_is_passed_through_moves_only_with_its_next_packet() {

@@ -68,6 +68,8 @@ fn seeds_that_once_failed_are_clean() {
         (Mode::Kv, 36_195),
         // A client that died, of which one reset came too early and the other was lost: its server's TCP knows it.
         (Mode::Kv, 35_635),
+        // One server's failure in the store and another one's response in timestamps, both to one request.
+        (Mode::Hybrid, 28_354),
     ];
     for (mode, seed) in seeds {
         assert_eq!(run(seed, mode, Rules::ALL).failure, None, "seed {seed}, {mode:?}");
