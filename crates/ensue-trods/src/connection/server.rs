@@ -262,6 +262,10 @@ impl Connection {
         if let Some(floor) = self.floor.filter(|floor| shown.ack.is_after(*floor)) {
             shown.ack = floor;
         }
+        if matches!(self.stage, Stage::Opening) {
+            // Its SYN may be a stranger's, and a client with a connection of another server keeps what it is shown.
+            shown.options.timestamps = None;
+        }
         if let Some(stamps) = &mut shown.options.timestamps {
             if rules.translate_stamps {
                 stamps.value = self.clock.outbound(stamps.value);

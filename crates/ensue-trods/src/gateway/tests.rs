@@ -410,6 +410,17 @@ fn a_recovery_in_setup_looks_for_a_record() {
     }
 }
 
+/// A client keeps the newest timestamp that it sees, and this one does not hold what the client's own would.
+#[test]
+fn a_connection_that_is_not_open_shows_no_timestamp_but_that_of_its_syn() {
+    let mut rig = Rig::new(Mode::Ts);
+    rig.client(C.minus(1), Seq(0), Flags::SYN, b"");
+    rig.server(S.minus(1), C, Flags::SYN.with(Flags::ACK), b"");
+    assert!(rig.shown().options.timestamps.is_some());
+    rig.server(S, C, Flags::ACK, b"");
+    assert_eq!((rig.shown().ack, rig.shown().options.timestamps), (C, None));
+}
+
 /// What is passed through has no record, so a connection that is moved by a guess is lost.
 #[test]
 fn a_connection_that_is_passed_through_moves_only_with_its_next_packet() {
