@@ -216,14 +216,18 @@ impl<'a> World<'a> {
     fn failure(&self) -> Option<String> {
         // A stranger who guesses a place moves a connection, as a server that is suspected does.
         let is_moved = self.hosts.iter().any(|host| host.gateway.counters().came_back > 0);
-        let may_break = self.plan.harm.breaks(is_moved || !self.plan.faults.is_empty(), self.plan.mode);
+        let has_faults = is_moved || !self.plan.faults.is_empty();
+        let may_break = self.plan.harm.breaks(has_faults, self.plan.mode);
+        let may_mix = self.plan.harm.mixes(has_faults, self.plan.mode);
         for (index, peer) in self.peers.iter().enumerate() {
             match &peer.failure {
-                Some(Trouble::Wrong(failure)) => return Some(format!("client {}: {failure}", index + 1)),
+                Some(Trouble::Wrong(failure)) if !may_mix => {
+                    return Some(format!("client {}: {failure}", index + 1));
+                }
                 Some(Trouble::Broken(failure)) if !may_break => {
                     return Some(format!("client {}: {failure}", index + 1));
                 }
-                Some(Trouble::Broken(_)) | None => {}
+                Some(Trouble::Wrong(_) | Trouble::Broken(_)) | None => {}
             }
             // A kernel that believes a stranger's SYN answers with the stranger's numbers.
             let has_strangers = self.plan.harm.stranger_permille > 0;
