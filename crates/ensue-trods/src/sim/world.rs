@@ -24,6 +24,8 @@ const PATIENCE_US: u64 = 400_000_000;
 const TICK_US: u64 = 250_000;
 /// How long the world goes on after the last client is done: longer than a gateway remembers what is over.
 const SETTLING_US: u64 = 30_000_000;
+/// How long it goes on after that without clients: longer than a gateway remembers what a single packet began.
+const SILENCE_US: u64 = 11_000_000;
 
 /// What came of a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +84,8 @@ struct World<'a> {
     store: Random,
     harm: Random,
     trace: Option<Vec<String>>,
+    /// Clients, and strangers in their name, send nothing any more.
+    silent: bool,
 }
 
 /// Runs the world of a seed.
@@ -161,6 +165,7 @@ impl<'a> World<'a> {
             store: Random::new(seed, 3),
             harm: Random::new(seed, 7),
             trace: None,
+            silent: false,
         }
     }
 
@@ -189,6 +194,9 @@ impl<'a> World<'a> {
     /// A while after the last byte, nothing is left of connections that no fault moved.
     fn settle(&mut self) {
         self.run_until(self.now + SETTLING_US, false);
+        // A client whose FIN nobody answers any more repeats it, and strangers send beside it, until the last moment.
+        self.silent = true;
+        self.run_until(self.now + SILENCE_US, false);
     }
 
     fn run_until(&mut self, end: u64, ends_early: bool) {
@@ -336,6 +344,9 @@ impl<'a> World<'a> {
 
     /// Sends packets of a client towards the service.
     fn send(&mut self, packets: Vec<Packet>) {
+        if self.silent {
+            return;
+        }
         for packet in packets {
             self.transmit(packet.build(), Event::ToService);
             if self.harm.permille(self.plan.harm.stranger_permille) {
