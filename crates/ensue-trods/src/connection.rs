@@ -105,6 +105,8 @@ pub(crate) struct Connection {
     was_reset: bool,
     /// The connection was recovered, and its client has acknowledged nothing new: it may be a stranger's.
     unconfirmed: bool,
+    /// The server's TCP answered SYN, so its packets belong to this connection.
+    answered: bool,
     /// A SYN that does not belong to the connection while it opens: if the server answers it, it does.
     rival: Option<Box<Packet>>,
     active: Now,
@@ -168,6 +170,7 @@ impl Connection {
             client_closed: false,
             was_reset: false,
             unconfirmed: false,
+            answered: false,
             rival: None,
             active: now,
         }
@@ -193,14 +196,14 @@ impl Connection {
                 }
                 OnSyn::Forward
             }
-            Stage::LookingUp { .. } | Stage::Connecting(_) => OnSyn::Ignore,
-            Stage::Open | Stage::Broken if is_past => OnSyn::Ignore,
+            Stage::LookingUp { .. } | Stage::Connecting(_) | Stage::Broken => OnSyn::Ignore,
+            Stage::Open if is_past => OnSyn::Ignore,
             Stage::Open if !self.is_closed(context.config.rules) && context.config.rules.check_places => {
                 // A client that has forgotten the connection resets it upon this, and begins anew (RFC 5961).
                 self.acknowledge_client(self.floor.unwrap_or(self.server_acked), context);
                 OnSyn::Ignore
             }
-            Stage::Open | Stage::Broken | Stage::Over => OnSyn::Replace,
+            Stage::Open | Stage::Over => OnSyn::Replace,
         }
     }
 

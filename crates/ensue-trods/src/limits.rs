@@ -9,6 +9,8 @@ pub const REQUEST_BYTES_MAX: usize = 8 << 10;
 pub const RESPONSE_HEAD_BYTES_MAX: usize = 8 << 10;
 /// Packets of a response that may be held until its record is saved; the server sends further ones again.
 pub const HELD_PACKETS_MAX: usize = 64;
+/// How often a save that failed is repeated.
+pub const SAVES_AGAIN_MAX: u32 = 3;
 /// Longest body that a recovery can find its place in: a difference of sequence numbers is unambiguous below 2 GiB.
 pub const BODY_BYTES_MAX: u64 = 1 << 30;
 /// How long a record stays in the store when nobody deletes it, in seconds: far longer than a client's TCP repeats a

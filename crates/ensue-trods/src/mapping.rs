@@ -92,6 +92,12 @@ impl Mapping {
         }
     }
 
+    /// Whether the server is told of more than the client has when the client acknowledged this offset of its own.
+    #[must_use]
+    pub fn is_ahead(&self, view: u64) -> bool {
+        self.splice.as_ref().is_some_and(|splice| (self.view_base..splice.view_at).contains(&view))
+    }
+
     /// What becomes of the `length` bytes of the server at `offset`.
     #[must_use]
     pub fn segment(&self, offset: u64, length: u64) -> Mapped {

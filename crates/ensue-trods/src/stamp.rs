@@ -120,6 +120,15 @@ impl Clock {
         }
     }
 
+    /// The newest value of the server, if one is known.
+    #[must_use]
+    pub fn newest(&self) -> Option<u32> {
+        match self {
+            Self::Shifted(shift) => shift.sent,
+            Self::Table(table) => table.last.or(table.first),
+        }
+    }
+
     /// A value for a packet of the gateway's own: the newest one again. `None` before the server's first.
     pub fn repeated(&mut self) -> Option<u32> {
         let last = match self {

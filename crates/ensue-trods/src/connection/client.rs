@@ -38,7 +38,7 @@ impl Connection {
             && context.now.0.saturating_sub(self.active.0) > RECOVERY_US_MAX;
         if !plausible && unanswered && packet.has(Flags::ACK) {
             // The SYN was a stranger's, perhaps, who is not to hold up a connection that comes from another server.
-            return self.restart(packet, context);
+            return self.migrate(packet, context);
         }
         if !plausible && !matches!(self.exchange, Exchange::Unprotected) {
             context.out.counters.ignored += 1;
@@ -55,7 +55,7 @@ impl Connection {
         let foreign = packet.options.timestamps.is_some_and(|stamps| self.clock.is_foreign(stamps.echo));
         if view > self.view_limit() || foreign {
             // Half of all numbers lie after any other: without a place that fits, it is a stranger's guess.
-            if plausible {
+            if plausible && self.is_movable(&packet) {
                 self.migrate(packet, context);
             }
             return;
@@ -125,6 +125,13 @@ impl Connection {
         (-SEQ_BEHIND_MAX..=SEQ_AHEAD_MAX).contains(&seq.since(self.client_next))
     }
 
+    /// Whether a packet can prove that its connection went on elsewhere. One that is passed through has no record, so
+    /// a wrong guess loses it: its packet stands exactly where the client's next one does.
+    fn is_movable(&self, packet: &Packet) -> bool {
+        let is_next = packet.seq == self.client_next || self.client_sent == Some(packet.seq);
+        is_next || !matches!(self.exchange, Exchange::Unprotected)
+    }
+
     /// The furthest offset that the client can have acknowledged if only this server sent to it.
     fn view_limit(&self) -> u64 {
         match &self.exchange {
@@ -151,8 +158,13 @@ impl Connection {
         let blocks = packet.options.sacks.iter().copied().filter_map(block);
         packet.options.sacks = blocks.filter(|(first, after)| after.is_after(*first)).collect();
         if let Some(stamps) = &mut packet.options.timestamps {
-            if context.config.rules.translate_stamps {
+            // A reset's echo says nothing to anybody, and may be a stranger's: it moves no clock.
+            if context.config.rules.translate_stamps && !packet.flags.has(Flags::RST) {
                 stamps.echo = self.clock.inbound(stamps.echo);
+                if let Some(newest) = self.clock.newest().filter(|_| self.mapping.is_ahead(view)) {
+                    // The client's echo may be as old as the connection, and is not for what this acknowledges.
+                    stamps.echo = newest;
+                }
             }
         }
     }
@@ -178,7 +190,13 @@ impl Connection {
             Exchange::Closing => {
                 let end = self.client_next;
                 if !packet.payload.is_empty() {
+                    let last = packet.payload_end().plus(u64::from(packet.has(Flags::FIN)));
                     strip(packet, end);
+                    if !last.is_after(self.server_acked) {
+                        // It repeats all that it said, since no acknowledgment arrived; the server's TCP sees nothing
+                        // of that and does not answer.
+                        self.acknowledge_client(self.server_acked, context);
+                    }
                 }
             }
         }

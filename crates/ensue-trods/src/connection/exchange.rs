@@ -2,7 +2,7 @@
 
 use super::{Connection, Context};
 use crate::http::{self, Body, ChunkScanner, Head, Request, Response};
-use crate::limits::{BODY_BYTES_MAX, RECOVERY_US_MAX, RESPONSE_HEAD_BYTES_MAX};
+use crate::limits::{BODY_BYTES_MAX, RECOVERY_US_MAX, RESPONSE_HEAD_BYTES_MAX, SAVES_AGAIN_MAX};
 use crate::mapping::Splice;
 use crate::output::Now;
 use crate::record::Record;
@@ -27,9 +27,6 @@ pub(super) struct Asked {
 }
 
 /// The response is held until its record is saved.
-/// How often a save that failed is repeated.
-const SAVES_AGAIN_MAX: u32 = 3;
-
 #[derive(Debug)]
 pub(super) struct Saving {
     pub asked: Asked,

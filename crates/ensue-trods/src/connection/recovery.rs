@@ -95,15 +95,9 @@ impl Connection {
         let config = context.config;
         let isn = self.derived_isn(packet.ack, context);
         match mark {
-            Mark::InStore if config.mode.stores() => self.look_up(packet, context),
+            // Another server may have answered what only the store holds, and the client not have echoed it.
+            Mark::InStore | Mark::Setup if config.mode.stores() => self.look_up(packet, context),
             Mark::InStore | Mark::Unprotected => self.give_up(context),
-            // Bytes that the client has, also out of order, are of a response whose record there may be.
-            Mark::Setup
-                if config.mode.stores()
-                    && (packet.ack != isn.plus(1) || !packet.options.sacks.is_empty()) =>
-            {
-                self.look_up(packet, context);
-            }
             Mark::Setup => self.recover_first(packet, context),
             Mark::Object { units, object } => {
                 self.view_first = isn.plus(1);

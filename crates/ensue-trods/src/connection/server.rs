@@ -19,6 +19,8 @@ impl Connection {
             Stage::Connecting(_) | Stage::Opening if packet.has(Flags::RST) => {
                 self.on_failure(bytes, context)
             }
+            // The server's TCP has an older connection between these ends, of which nothing is known here.
+            Stage::Opening if !self.answered => {}
             Stage::Opening | Stage::Open => self.on_server_open(bytes, packet, context),
             Stage::LookingUp { .. } | Stage::Connecting(_) | Stage::Broken | Stage::Over => {}
         }
@@ -28,6 +30,7 @@ impl Connection {
         if let Some(rival) = self.rival.take_if(|rival| rival.seq.plus(1) == packet.ack) {
             *self = Self::of_syn(self.key, &rival, context.now, context.config);
         }
+        self.answered = true;
         self.server_first = packet.seq.plus(1);
         self.server_acked = packet.ack;
         self.server_window = packet.window;
@@ -54,6 +57,8 @@ impl Connection {
     }
 
     pub(super) fn break_off(&mut self, context: &mut Context<'_>) {
+        // What the server's TCP still has to send would answer the next connection between these ends.
+        self.reset_server(context);
         self.active = context.now;
         self.held.clear();
         self.stage = Stage::Broken;
@@ -256,6 +261,10 @@ impl Connection {
         shown.window = self.shown_window(shown.window);
         if let Some(floor) = self.floor.filter(|floor| shown.ack.is_after(*floor)) {
             shown.ack = floor;
+        }
+        if matches!(self.stage, Stage::Opening) {
+            // Its SYN may be a stranger's, and a client with a connection of another server keeps what it is shown.
+            shown.options.timestamps = None;
         }
         if let Some(stamps) = &mut shown.options.timestamps {
             if rules.translate_stamps {

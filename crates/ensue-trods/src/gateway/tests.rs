@@ -391,6 +391,81 @@ fn a_strangers_packet_takes_no_connection_away() {
     assert!(is_syn(&rig.to_server[0]));
 }
 
+/// In mode `hybrid`, another server may have answered with a record before the client echoed anything of it.
+#[test]
+fn a_recovery_in_setup_looks_for_a_record() {
+    let first = first_shown(Mode::Hybrid);
+    for found in [false, true] {
+        let mut rig = Rig::new(Mode::Hybrid);
+        rig.stamp = Some(Timestamps { value: 9, echo: 1 << 25 });
+        let ill = b"HTTP/1.1 503 No\r\nContent-Length: 9\r\n\r\n";
+        let records = if found { vec![record(first, GET, ill).encode()] } else { Vec::new() };
+        rig.found(packet(CLIENT, SERVICE, C, first, Flags::ACK, GET), records);
+        let syn = rig.to_server.pop().expect("a connection to the application");
+        rig.server_to(syn.source, S.minus(1), syn.seq.plus(1), Flags::SYN.with(Flags::ACK), b"");
+        let end = rig.to_server[0].payload_end();
+        rig.server_to(syn.source, S, end, Flags::ACK, &[OK, b"body"].concat());
+        // The response of this server's application is not the one that the record promised.
+        assert_eq!(rig.to_client.is_empty(), found);
+    }
+}
+
+/// A client keeps the newest timestamp that it sees, and this one does not hold what the client's own would.
+#[test]
+fn a_connection_that_is_not_open_shows_no_timestamp_but_that_of_its_syn() {
+    let mut rig = Rig::new(Mode::Ts);
+    rig.client(C.minus(1), Seq(0), Flags::SYN, b"");
+    rig.server(S.minus(1), C, Flags::SYN.with(Flags::ACK), b"");
+    assert!(rig.shown().options.timestamps.is_some());
+    rig.server(S, C, Flags::ACK, b"");
+    assert_eq!((rig.shown().ack, rig.shown().options.timestamps), (C, None));
+}
+
+/// What is passed through has no record, so a connection that is moved by a guess is lost.
+#[test]
+fn a_connection_that_is_passed_through_moves_only_with_its_next_packet() {
+    let mut rig = Rig::new(Mode::Ts);
+    let first = rig.open();
+    rig.client(C, first, Flags::ACK, b"POST / HTTP/1.0\r\n\r\n");
+    let end = C.plus(19);
+    rig.server(S, end, Flags::ACK, b"some");
+    let index = |rig: &Rig| rig.shown().options.timestamps.expect("stamped").value >> 25;
+    let before = index(&rig);
+    rig.client(end.plus(500), first.plus(1 << 28), Flags::ACK, b"");
+    assert_eq!((rig.to_server.len(), rig.trods.counters().came_back), (0, 0));
+    // Nor does the echo of a stranger's reset change the timestamps that the client is shown.
+    let mut reset = packet(CLIENT, SERVICE, end.plus(500), Seq(0), Flags::RST, b"");
+    reset.options.timestamps = Some(Timestamps { value: 9, echo: (before + 40) << 25 });
+    rig.give(Side::Client, reset);
+    rig.server(S.plus(4), end, Flags::ACK, b"more");
+    assert_eq!(index(&rig), before);
+    rig.client(end, first.plus(1 << 28), Flags::ACK, b"");
+    assert_eq!(rig.trods.counters().came_back, 1);
+}
+
+/// The server's TCP may have bytes of a download that its application left; they are of no other connection.
+#[test]
+fn what_is_left_of_a_broken_connection_meets_no_other() {
+    let mut rig = Rig::new(Mode::Kv);
+    rig.download(GET, OK);
+    rig.store(StoreOutcome::Stored);
+    let end = C.plus(GET.len() as u64);
+    let next = S.plus(OK.len() as u64 + 4);
+    rig.server(next, end, Flags::ACK.with(Flags::FIN), b"");
+    assert_eq!((rig.to_client.len(), rig.to_server[0].seq), (0, end));
+    assert!(rig.to_server[0].has(Flags::RST));
+    rig.client(Seq(9_000_000), Seq(0), Flags::SYN, b"");
+    assert_eq!((rig.to_server.len(), rig.trods.connections()), (0, 1));
+    rig.tick(2_000_000);
+    assert_eq!(rig.trods.connections(), 0);
+    rig.client(Seq(9_000_000), Seq(0), Flags::SYN, b"");
+    assert!(is_syn(&rig.to_server[0]));
+    rig.server(next, end, Flags::ACK, b"old");
+    assert_eq!(rig.to_client, []);
+    rig.server(S.minus(1), Seq(9_000_001), Flags::SYN.with(Flags::ACK), b"");
+    assert!(is_syn(rig.shown()));
+}
+
 #[test]
 fn a_syn_takes_an_opening_connection_if_the_server_answers_it() {
     for (answered, other) in [(C, Seq(9_000_001)), (Seq(9_000_001), C)] {

@@ -60,6 +60,11 @@ impl Host {
         self.complaint
     }
 
+    /// Whether the TCP stack has an open connection of this client.
+    pub fn holds(&self, client: Endpoint) -> bool {
+        self.sockets.get(&client).is_some_and(|(tcp, _)| !tcp.is_closed() && !tcp.is_reset())
+    }
+
     /// When the next timer of the TCP stack runs out.
     pub fn timer(&self) -> Option<u64> {
         if self.dead {

@@ -52,6 +52,9 @@ pub(crate) struct SimArgs {
     /// First seed of `--seeds`
     #[arg(long, value_name = "N", default_value_t = 1)]
     start: u64,
+    /// Run all seeds, whatever fails, and name each one that fails
+    #[arg(long, conflicts_with = "seed")]
+    keep_going: bool,
     /// Where state is kept; all three in turn if not given
     #[arg(long, value_name = "MODE")]
     mode: Option<ModeName>,
@@ -72,6 +75,7 @@ pub(super) fn run_sim(args: &SimArgs) -> anyhow::Result<ExitCode> {
         None => Rules::ALL,
     };
     let modes = args.mode.map_or_else(|| ModeName::ALL.to_vec(), |mode| vec![mode]);
+    let mut code = ExitCode::SUCCESS;
     for mode in modes {
         let failure = match args.seed {
             Some(seed) => run_one(seed, mode, rules, args.trace),
@@ -82,10 +86,13 @@ pub(super) fn run_sim(args: &SimArgs) -> anyhow::Result<ExitCode> {
             println!("seed {seed}: {}", report.failure.unwrap_or_default());
             let broken = args.broken.as_ref().map_or(String::new(), |rule| format!(" --break {rule}"));
             println!("replay: ensue gateway sim trods --seed {seed} --mode {}{broken} --trace", mode.name());
-            return Ok(ExitCode::FAILURE);
+            code = ExitCode::FAILURE;
+            if !args.keep_going {
+                break;
+            }
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 fn run_one(seed: u64, mode: ModeName, rules: Rules, trace: bool) -> Option<Report> {
@@ -97,7 +104,7 @@ fn run_one(seed: u64, mode: ModeName, rules: Rules, trace: bool) -> Option<Repor
     report.failure.is_some().then_some(report)
 }
 
-/// Runs seeds on several threads until one fails; of those that fail, the lowest is reported.
+/// Runs seeds on several threads, until one fails unless it is to go on; of those that fail, the lowest is reported.
 fn run_many(args: &SimArgs, mode: ModeName, rules: Rules) -> Option<Report> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if args.threads == 0 { cores } else { args.threads };
@@ -125,8 +132,12 @@ fn run_many(args: &SimArgs, mode: ModeName, rules: Rules) -> Option<Report> {
             packets += report.packets;
             time_us += report.time_us;
             counters.add(&report.counters);
-            if report.failure.is_some() {
-                stop.store(true, Ordering::Relaxed);
+            if let Some(noticed) = &report.failure {
+                if args.keep_going {
+                    println!("{}: seed {}: {noticed}", mode.name(), report.seed);
+                } else {
+                    stop.store(true, Ordering::Relaxed);
+                }
                 if failure.as_ref().is_none_or(|lowest| report.seed < lowest.seed) {
                     failure = Some(report);
                 }
