@@ -156,8 +156,8 @@ impl Replication {
         let now_us = cx.now.monotonic_us;
         let (mut due, mut kept) = (BTreeSet::new(), BTreeSet::new());
         for origin in std::mem::take(&mut self.paused) {
-            let resumed_us = self.resumed_us.get(&origin).copied().unwrap_or(0);
-            let waits = self.is_full_of(cx, origin) && now_us < resumed_us.saturating_add(RESUME_FULL_US);
+            let is_recent = |resumed_us: &u64| now_us < resumed_us.saturating_add(RESUME_FULL_US);
+            let waits = self.is_full_of(cx, origin) && self.resumed_us.get(&origin).is_some_and(is_recent);
             match waits {
                 true => kept.insert(origin),
                 false => {
