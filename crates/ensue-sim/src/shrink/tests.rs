@@ -2,6 +2,7 @@
 
 use super::{minimise, shrink};
 use crate::faults::Plan;
+use crate::oracle::property;
 use crate::rules::Rules;
 use crate::run::trial::Trial;
 use crate::script::{Break, Script};
@@ -16,8 +17,8 @@ fn pieces_are_left_out_until_each_one_matters() {
     assert_eq!(minimise(vec![1, 2, 3], |_| false), [1, 2, 3]);
 }
 
-/// The first seed whose world fails, made small from the beginning for the sake of time; shrinks it, and plays what is
-/// left.
+/// The first seed in whose world the oracle sees what is wrong, made small from the beginning for the sake of time;
+/// shrinks it, and plays what is left. What only the checker sees, at the end of many writes, does not get as small.
 fn check(rule: Rule) {
     let rules = Rules::breaking(rule);
     let (trial, failed) = (1..200)
@@ -28,7 +29,9 @@ fn check(rule: Rule) {
             let report = trial.run(rules, None);
             (trial, report)
         })
-        .find(|(_, report)| report.violation.is_some())
+        .find(|(_, report)| {
+            report.violation.as_ref().is_some_and(|seen| seen.property != property::DISAGREEMENT)
+        })
         .expect("no seed of the first two hundred fails");
     let mut runs = 0;
     let mut go_on = || {
