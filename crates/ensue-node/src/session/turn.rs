@@ -326,7 +326,6 @@ impl Turn<'_> {
                 let step = transactions::exec_plan(&mut self.cx, *plan);
                 self.follow(step);
             }
-            Some(exec::Step::AtHome(home, commands)) => away::send(self, home, commands, true),
             Some(exec::Step::Alone(args)) => self.command(args),
             None => {
                 if let Some(exec) = self.session.exec.take() {
@@ -471,10 +470,9 @@ impl Turn<'_> {
                 match away::place(self, check.as_ref(), &multi) {
                     Place::Here => {}
                     Place::Refused(reply) => return self.reply(&reply),
-                    Place::Away(home) => match (multi.at_home(home, &check), multi.into_request(check)) {
-                        (Some(exec), _) => return self.session.exec = Some(exec),
-                        (None, Ok(commands)) => return away::send(self, home, commands, true),
-                        (None, Err(reply)) => return self.reply(&reply),
+                    Place::Away(home) => match multi.into_request(check) {
+                        Ok(commands) => return away::send(self, home, commands, true),
+                        Err(reply) => return self.reply(&reply),
                     },
                 }
                 let answer = |spec: &CommandSpec, args: &Args| local::answer(now, spec, args);

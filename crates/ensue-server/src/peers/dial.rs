@@ -97,7 +97,10 @@ impl Dial {
     /// The addresses have been looked up: dial the next of them at once, or look up again after a pause.
     pub(super) fn resolved(&mut self, now_us: u64, addresses: io::Result<Vec<SocketAddr>>) -> io::Result<()> {
         self.is_resolving = false;
-        let addresses = addresses?;
+        let mut addresses = addresses?;
+        // Resolvers answer in another order each time.
+        addresses.sort_unstable();
+        addresses.dedup();
         let next = self.failed.checked_rem(addresses.len()).and_then(|place| addresses.get(place));
         self.address = Some(*next.ok_or(io::ErrorKind::AddrNotAvailable)?);
         self.next_us = now_us;

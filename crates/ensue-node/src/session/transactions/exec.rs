@@ -8,7 +8,7 @@
 //!   one, and otherwise stands at the place of each command that was not executed.
 
 use crate::session::plan::Plan;
-use ensue_types::{Args, DatacenterId, Reply};
+use ensue_types::{Args, Reply};
 use std::collections::VecDeque;
 
 /// An EXEC that is being executed.
@@ -29,8 +29,6 @@ pub(crate) struct Exec {
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Together(Box<Plan>),
-    /// The commands on keys, which are executed at the home of their keys.
-    AtHome(DatacenterId, Vec<Args>),
     Alone(Args),
 }
 
@@ -49,7 +47,7 @@ impl Exec {
     pub(crate) fn next(&mut self) -> Option<Step> {
         let (places, step) = self.steps.pop_front()?;
         self.places = places;
-        self.together = !matches!(step, Step::Alone(_));
+        self.together = matches!(step, Step::Together(_));
         Some(step)
     }
 

@@ -13,7 +13,7 @@ use crate::session::contexts::Contexts;
 use crate::session::plan::{Check, Plan};
 use bytes::Bytes;
 use ensue_resp::{CommandError, CommandSpec, Flags, Route};
-use ensue_types::{Args, DatacenterId, Reply, limits};
+use ensue_types::{Args, Reply, limits};
 use std::collections::VecDeque;
 
 /// Bytes that the commands of one MULTI take in memory: they must fit a frame between nodes, with room for the rest.
@@ -77,22 +77,6 @@ impl Multi {
                 Ok(check.map(|check| check.args).into_iter().chain(commands).collect())
             }
         }
-    }
-
-    /// The same if something is published: that follows, in the datacenter of the client.
-    pub(in crate::session) fn at_home(&self, home: DatacenterId, check: &Option<Check>) -> Option<Exec> {
-        let is_published = |place: &usize| is_publishing(self.commands[*place].0);
-        let (after, places): (Vec<usize>, Vec<usize>) = (0..self.len()).partition(is_published);
-        let may_run = |place: &usize| crate::homes::may_run_at_home(self.commands[*place].0);
-        if self.failed || after.is_empty() || !places.iter().all(may_run) {
-            return None;
-        }
-        let args = |place: usize| self.commands[place].1.clone();
-        let check = check.iter().map(|check| check.args.clone());
-        let commands = check.chain(places.iter().map(|place| args(*place))).collect();
-        let mut steps = VecDeque::from([(places, Step::AtHome(home, commands))]);
-        steps.extend(after.into_iter().map(|place| (vec![place], Step::Alone(args(place)))));
-        Some(Exec::new(steps, vec![Reply::Nil; self.len()]))
     }
 
     /// A command inside MULTI.
