@@ -170,17 +170,23 @@ impl Asker {
         let words: Vec<Vec<&[u8]>> =
             commands.iter().map(|words| words.iter().map(Vec::as_slice).collect()).collect();
         let lines: Vec<&[&[u8]]> = words.iter().map(Vec::as_slice).collect();
-        let answered = match &mut self.connection {
-            Some(connection) => connection.pipeline(&lines),
+        // A store that was restarted, or has closed what was idle, is asked again over a new connection: what was saved
+        // by the first attempt is found then.
+        let kept = self.connection.take().and_then(|mut connection| {
+            let replies = connection.pipeline(&lines).ok()?;
+            self.connection = Some(connection);
+            Some(replies)
+        });
+        let answered = match kept {
+            Some(replies) => Ok(replies),
             None => Connection::open(&self.options).and_then(|mut connection| {
-                let replies = connection.pipeline(&lines);
+                let replies = connection.pipeline(&lines)?;
                 self.connection = Some(connection);
-                replies
+                Ok(replies)
             }),
         };
         self.failed = answered.is_err().then(Instant::now);
         if let Err(error) = &answered {
-            self.connection = None;
             eprintln!("the store does not answer: {error}");
         }
         answered.ok()

@@ -71,7 +71,7 @@ pub(super) fn judge(history: &History, reads: &Reads) -> Finding {
             reads: split_while(&mut certain, |read| read.key == key),
             ambiguous: split_while(&mut ambiguous, |read| read.key == key).iter().copied().cloned().collect(),
         };
-        match register.judge() {
+        match unless_broken_off(history, register.judge()) {
             Finding::Holds => {}
             Finding::Undecided(reason) => drop(open.get_or_insert(reason)),
             found => return found,
@@ -103,6 +103,18 @@ pub(super) fn writers(history: &History) -> Vec<Vec<u32>> {
         }
     }
     writers
+}
+
+/// What is missing of a recording that broke off may be the write that explains a read: a delete, or a value that was
+/// written before.
+fn unless_broken_off(history: &History, finding: Finding) -> Finding {
+    match (finding, history.truncated_at_line) {
+        (Finding::Violated(_), Some(line)) => {
+            let text = "no order explains the reads, but the recording broke off".into();
+            Finding::Undecided(Reason { text, line })
+        }
+        (finding, _) => finding,
+    }
 }
 
 impl Register<'_> {

@@ -55,3 +55,26 @@ fn lookups_leave_room_for_records() {
     assert_eq!(asking.begin(Ticket(1), get()), Some(StoreOutcome::Failed));
     assert_eq!(asking.begin(Ticket(1), put(b"a")), None);
 }
+
+/// A store that closes what is idle, or was restarted, had the next record fail.
+#[test]
+fn a_connection_that_was_closed_is_opened_again() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = listener.local_addr().expect("it is bound").port();
+    let server = std::thread::spawn(move || {
+        for _ in 0..2 {
+            let (mut stream, _) = listener.accept().expect("somebody connects");
+            let read = std::io::Read::read(&mut stream, &mut [0; 1024]).expect("it asks");
+            assert!(read > 0);
+            std::io::Write::write_all(&mut stream, b"*1\r\n$1\r\na\r\n").expect("it reads");
+        }
+    });
+    let mut asker =
+        Asker { options: Options::local(port), connection: None, failed: None, lookups: Arc::default() };
+    let get = || (Ticket(1), StoreOp::Get { key: key() });
+    for _ in 0..2 {
+        assert!(asker.ask(&[get()]).is_some());
+    }
+    server.join().expect("both were asked");
+    assert!(asker.ask(&[get()]).is_none(), "nobody listens any more");
+}

@@ -265,7 +265,7 @@ fn it_is_judged_when_asked_for_and_not_otherwise() {
     let report = check(&history, &Options::default());
     assert_eq!((report.verdict(Property::Linearizable), report.violations().count()), (None, 0));
     let broken_off = History { truncated_at_line: Some(3), ..history.clone() };
-    assert!(matches!(judged(&broken_off), Verdict::Violated(_)));
+    assert!(matches!(judged(&broken_off), Verdict::Undecided(_)), "a delete may be missing");
     let mut broken_off = broken_off;
     broken_off.transactions[1].start_us = 2;
     assert!(matches!(judged(&broken_off), Verdict::Undecided(_)));

@@ -26,7 +26,11 @@ type Element = (Key, u64);
 
 /// Writes down what was absent.
 pub(super) fn expand(history: &mut History, reads: &[RowRead]) {
-    if reads.is_empty() || history.left_out.iter().any(|known| known.key.is_none()) {
+    // Of a recording that broke off, the removal may be missing.
+    if reads.is_empty()
+        || history.truncated_at_line.is_some()
+        || history.left_out.iter().any(|known| known.key.is_none())
+    {
         return;
     }
     let elements = elements(history);
