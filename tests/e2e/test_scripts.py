@@ -244,5 +244,5 @@ def test_patterns_of_sort_in_a_script_are_of_its_partition(client):
 def test_a_script_writes_into_the_log(clean):
     with clean.client(1) as client:
         client.eval("redis.log(redis.LOG_WARNING, 'number', ARGV[1]) redis.log(redis.LOG_DEBUG, 'no')", 0, 4711)
-    logs = "".join(path.read_text() for path in clean.directory.glob("*.log"))
-    assert "script: number 4711" in logs and "script: no\n" not in logs
+    logged = clean.log.read_text()
+    assert "script: number 4711" in logged and "script: no\n" not in logged
