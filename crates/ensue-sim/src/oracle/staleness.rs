@@ -24,7 +24,22 @@ type Stream = (DatacenterId, PartitionId, Incarnation);
 #[derive(Clone, Debug)]
 struct Sent {
     key: String,
+    writer: OperationIndex,
     stamp: Stamp,
+}
+
+impl Sent {
+    /// Whether this is the write, at whatever time.
+    fn is_in(&self, change: &Change) -> bool {
+        let Change::Effects { effects, .. } = change else { return false };
+        effects.iter().any(|row| match &row.effect {
+            Effect::Put { value, .. } => {
+                row.key == self.key.as_bytes()
+                    && std::str::from_utf8(value).ok().and_then(writer_of) == Some(self.writer)
+            }
+            _ => false,
+        })
+    }
 }
 
 /// What partitions have sent each other.
@@ -67,10 +82,14 @@ impl Staleness {
                 for (number, bytes) in entries.iter().enumerate() {
                     let position = Position(first.0 + number as u64);
                     let place = ((speaker, partition, *incarnation), position);
-                    if self.sent.contains_key(&place) {
-                        continue;
-                    }
                     let Ok(entry) = decode_entry(bytes) else { continue };
+                    match self.sent.get(&place) {
+                        Some(sent) if sent.stamp == entry.stamp || sent.is_in(&entry.change) => continue,
+                        // A datacenter that runs on an old copy writes at the same places again (seed 19 of cops-gt,
+                        // losing directories): who acknowledges them from now on has these.
+                        Some(_) => drop(self.sent.remove(&place)),
+                        None => {}
+                    }
                     if let Change::Effects { keyspace: KeyspaceId(0), transaction: None, effects } =
                         entry.change
                     {
@@ -94,7 +113,7 @@ impl Staleness {
         };
         if let Some(writer) = writer_of(value).filter(|_| is_watched(key)) {
             self.stamps.insert((key.to_owned(), writer), stamp);
-            self.sent.insert(place, Sent { key: key.to_owned(), stamp });
+            self.sent.insert(place, Sent { key: key.to_owned(), writer, stamp });
         }
     }
 
@@ -104,7 +123,7 @@ impl Staleness {
             return;
         }
         let new = self.sent.range((stream, Position(before.0 + 1))..=(stream, received));
-        for (_, Sent { key, stamp }) in new {
+        for (_, Sent { key, stamp, .. }) in new {
             self.received.entry((receiver, key.clone())).or_default().push((now_us, *stamp));
         }
         *before = received;

@@ -136,3 +136,15 @@ fn what_another_datacenter_acknowledged_is_kept_until_that_loses_something() {
     history.dead.insert(DatacenterId(1));
     assert!(staleness.kept(&history).is_empty());
 }
+
+/// Its directory was replaced by an old copy, before anybody had received what it wrote after that.
+#[test]
+fn what_is_written_at_a_place_again_is_what_is_acknowledged() {
+    let mut history = History::default();
+    let location = history.location("r0");
+    let mut staleness = Staleness::default();
+    staleness.on_send(1, &entry_at(0, 1, 900));
+    staleness.on_send(2, &entry_at(1, 1, 950));
+    staleness.on_send(3, &acknowledgement(1));
+    assert_eq!(staleness.kept(&history).into_iter().collect::<Vec<_>>(), [(1, location)]);
+}
