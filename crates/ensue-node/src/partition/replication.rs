@@ -145,19 +145,21 @@ impl Replication {
         self.paused.insert(origin);
     }
 
-    /// Whether so much of a datacenter's stream waits here for what it depends on that no more of it is taken: the rest
-    /// is in its log.
+    /// Whether so much of a datacenter's stream waits here for what it depends on that no more of it is taken while
+    /// another one is cut off from here: the rest is in its log.
     pub(in crate::partition) fn is_full_of(&self, cx: &Cx, origin: DatacenterId) -> bool {
         self.inbound.waiting_bytes_of(origin) > cx.config.stream_waiting_bytes()
     }
 
     /// The streams that are to be asked to go on.
-    pub(in crate::partition) fn take_paused(&mut self, cx: &Cx) -> BTreeSet<DatacenterId> {
+    pub(in crate::partition) fn take_paused(&mut self, cx: &Cx, is_cut_off: bool) -> BTreeSet<DatacenterId> {
         let now_us = cx.now.monotonic_us;
         let (mut due, mut kept) = (BTreeSet::new(), BTreeSet::new());
         for origin in std::mem::take(&mut self.paused) {
             let is_recent = |resumed_us: &u64| now_us < resumed_us.saturating_add(RESUME_FULL_US);
-            let waits = self.is_full_of(cx, origin) && self.resumed_us.get(&origin).is_some_and(is_recent);
+            let waits = is_cut_off
+                && self.is_full_of(cx, origin)
+                && self.resumed_us.get(&origin).is_some_and(is_recent);
             match waits {
                 true => kept.insert(origin),
                 false => {

@@ -9,6 +9,12 @@ use ensue_types::{DatacenterId, LogicalTime, Position, Reply};
 use ensue_wire::{Address, Envelope, Message};
 
 impl Others {
+    /// Whether a datacenter that was not declared dead is cut off from here.
+    pub(in crate::partition) fn is_cut_off(&self) -> bool {
+        let failed = &self.failover.failed;
+        self.replication.datacenters().any(|other| !failed.contains(other) && !failed.is_linked(other))
+    }
+
     /// The other datacenters that were not declared dead.
     pub(crate) fn living(&self) -> impl Iterator<Item = DatacenterId> {
         self.replication.datacenters().filter(|datacenter| !self.failover.failed.contains(*datacenter))

@@ -237,4 +237,8 @@ fn no_more_of_a_stream_is_taken_when_much_of_it_waits() {
     assert_eq!(received(&world), 2, "should it wait for what follows, that comes in the end");
     pass(&mut world, 60_000);
     assert_eq!(resumes(&mut world), 0, "not so often");
+    world.partition.on_link_up(world.now, OTHER, &|_| true);
+    pass(&mut world, 60_000);
+    send(&mut world, 3..=4);
+    assert_eq!(received(&world), 4, "nobody is cut off: what it waits for is on its way");
 }

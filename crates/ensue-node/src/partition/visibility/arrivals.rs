@@ -227,7 +227,8 @@ impl Visibility<'_> {
         if self.cx.is_out_of_room() {
             return;
         }
-        for origin in self.others.replication.take_paused(self.cx) {
+        let is_cut_off = self.others.is_cut_off();
+        for origin in self.others.replication.take_paused(self.cx, is_cut_off) {
             self.resume_stream(origin);
         }
     }
