@@ -1,12 +1,13 @@
 //! The parameters of whoever owns the sockets and the log, which `CONFIG SET` changes while the node runs.
 
+use crate::size;
 use ensue_types::limits;
 use std::fmt;
 
-/// The name of the one that has limits for each class of clients.
+/// The name of the parameter that limits what waits for clients, one limit a class.
 pub(crate) const OUTPUT_LIMITS: &str = "client-output-buffer-limit";
 
-/// Their values.
+/// The values of all these parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HostParameters {
     /// How many clients a node serves at once.
@@ -69,7 +70,8 @@ impl OutputLimits {
         }
         let mut changed = *self;
         for group in words.chunks(4) {
-            let numbers = [bytes_of(group[1]), bytes_of(group[2]), group[3].parse().ok()];
+            let bytes = |word| size::parse(word).ok();
+            let numbers = [bytes(group[1]), bytes(group[2]), group[3].parse().ok()];
             let [Some(hard), Some(soft), Some(soft_s)] = numbers else {
                 let words = "Error in hard, soft or soft_seconds setting in buffer limit configuration.";
                 return Err(words.to_owned());
@@ -100,20 +102,4 @@ impl fmt::Display for OutputLimit {
         let OutputLimit { hard, soft, soft_s } = self;
         write!(f, "{hard} {soft} {soft_s}")
     }
-}
-
-/// A number of bytes as Redis reads it.
-pub(crate) fn bytes_of(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" => 1_000,
-        "kb" => 1 << 10,
-        "m" => 1_000_000,
-        "mb" => 1 << 20,
-        "g" => 1_000_000_000,
-        "gb" => 1 << 30,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(factor)
 }

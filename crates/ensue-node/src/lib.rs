@@ -30,6 +30,7 @@ pub mod restamp;
 mod router;
 mod scrub;
 mod session;
+pub mod size;
 mod statistics;
 pub mod trace;
 mod view;

@@ -8,7 +8,6 @@ pub mod cluster;
 mod directive;
 mod error;
 pub(crate) mod rewrite;
-mod size;
 mod source;
 mod tls;
 mod words;

@@ -7,7 +7,8 @@
 
 use crate::config::POLICIES;
 use crate::errand::Rewritten;
-use crate::host_parameters::{HostParameters, OUTPUT_LIMITS, OutputLimits, bytes_of};
+use crate::host_parameters::{HostParameters, OUTPUT_LIMITS, OutputLimits};
+use crate::size;
 use bytes::Bytes;
 use ensue_resp::number;
 use ensue_types::Reply;
@@ -310,9 +311,9 @@ impl Kind {
                     _ => Err("argument must be a memory or percent value".to_owned()),
                 }
             }
-            Kind::MemoryOrShare | Kind::Memory => bytes_of(text)
+            Kind::MemoryOrShare | Kind::Memory => size::parse(text)
                 .map(|bytes| bytes.to_string())
-                .ok_or_else(|| "argument must be a memory value".to_owned()),
+                .map_err(|_| "argument must be a memory value".to_owned()),
             Kind::Word(words) => match words.iter().find(|word| word.eq_ignore_ascii_case(text)) {
                 Some(word) => Ok((*word).to_owned()),
                 None => Err(format!("argument(s) must be one of the following: {}", words.join(", "))),

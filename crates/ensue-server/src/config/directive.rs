@@ -2,10 +2,10 @@
 
 use super::cluster::{NodeLine, Replicas};
 use super::rewrite::quoted;
-use super::{AuditTarget, AuthClients, Config, NamedHandler, NamedHome, TlsVersion, size};
+use super::{AuditTarget, AuthClients, Config, NamedHandler, NamedHome, TlsVersion};
 use crate::bounds::{CORES_MAX, SCRUB_BYTES_PER_SECOND_MIN};
 use crate::log::{self, Format, Level};
-use ensue_node::{AppendFsync, Collection, FirstStart, Handler, LuaHandler};
+use ensue_node::{AppendFsync, Collection, FirstStart, Handler, LuaHandler, size};
 use ensue_store::fold::{self, Fold};
 use ensue_types::{KeyspaceId, limits};
 use ensue_wire::handshake::NAME_BYTES_MAX;
@@ -316,7 +316,6 @@ fn set_self(config: &mut Config, words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// As in Redis. The class of replicas does not exist here, and everybody else's answers have a limit of their own.
 fn set_bind(config: &mut Config, words: &[String]) -> Result<(), String> {
     for word in words {
         let address = word.strip_prefix('-').unwrap_or(word);

@@ -1,7 +1,11 @@
 //! Sizes in bytes with a unit, as redis.conf has them: `k`, `m`, `g` count in thousands, `kb`, `mb`, `gb` in 1024s.
 
 /// Reads a size.
-pub(super) fn parse(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+///
+/// What is wrong with it, in words.
+pub fn parse(text: &str) -> Result<u64, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let factor: u64 = match unit.to_ascii_lowercase().as_str() {
