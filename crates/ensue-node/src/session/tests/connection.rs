@@ -225,6 +225,10 @@ fn parameters_are_set_in_all_cores() {
     let mut world = World::new();
     assert_eq!(order(&mut world, "CONFIG SET hz 20 slowlog-max-len 5", "+OK\r\n"), "+OK|");
     assert_eq!(world.ask("CONFIG GET hz"), "*2|$2|hz|$2|20|");
+    assert!(world.configured.is_empty(), "the host has nothing to do with that");
+    assert_eq!(order(&mut world, "CONFIG SET timeout 9 loglevel debug", "+OK\r\n"), "+OK|");
+    let told = world.configured.pop().expect("the host is told");
+    assert_eq!((told.timeout_s, told.log_level.as_str(), told.clients_max), (9, "debug", 10_000));
     assert_eq!(world.ask("CONFIG SET appendonly yes"), "+OK|");
     let failed =
         "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - can't set immutable config|";
