@@ -71,9 +71,9 @@ fn what_depends_on_what_was_lost_waits_for_nothing_and_is_counted() {
     }
 }
 
-/// The disk was full before the first entry of a new incarnation was there, and the partition was killed.
-#[test]
-fn an_incarnation_that_was_to_begin_is_not_taken_for_begun() {
+/// A partition that was killed before the first entry of a new incarnation was there, and the position of its one
+/// entry.
+fn begun_anew() -> (World, Position) {
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
     let mut world = World::under("eiger", BTreeMap::new(), now, u64::MAX).started();
     world.run("SET a 1");
@@ -83,7 +83,13 @@ fn an_incarnation_that_was_to_begin_is_not_taken_for_begun() {
     let mut said = Superblock::decode(superblock).expect("it is sound");
     said.incarnation = Incarnation(2);
     *superblock = said.encode().to_vec();
-    let mut again = World::under("eiger", files, now, u64::MAX).started();
+    (World::under("eiger", files, now, u64::MAX).started(), end)
+}
+
+/// The disk was full before the first entry of a new incarnation was there, and the partition was killed.
+#[test]
+fn an_incarnation_that_was_to_begin_is_not_taken_for_begun() {
+    let (mut again, end) = begun_anew();
     let asked = std::iter::from_fn(|| again.partition.cx.outbox.next());
     let asks = asked.filter(|sent| sent.message == Message::TailFetch { after: end }).count();
     assert_eq!(asks, 1, "what others have of the lost entries comes first");
@@ -95,16 +101,7 @@ fn an_incarnation_that_was_to_begin_is_not_taken_for_begun() {
 /// An answer of which nothing could be taken was answered by the same question, round trip after round trip.
 #[test]
 fn a_tail_of_which_nothing_can_be_taken_is_asked_for_again_a_little_later() {
-    let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
-    let mut world = World::under("eiger", BTreeMap::new(), now, u64::MAX).started();
-    world.run("SET a 1");
-    let end = world.partition.cx.position;
-    let mut files = world.files.clone();
-    let superblock = files.get_mut(&FileName::Superblock).expect("it was opened");
-    let mut said = Superblock::decode(superblock).expect("it is sound");
-    said.incarnation = Incarnation(2);
-    *superblock = said.encode().to_vec();
-    let mut again = World::under("eiger", files, now, u64::MAX).started();
+    let (mut again, end) = begun_anew();
     let asks = |world: &mut World| {
         let asked = std::iter::from_fn(|| world.partition.cx.outbox.next());
         asked.filter(|sent| sent.message == Message::TailFetch { after: end }).count()
