@@ -145,8 +145,9 @@ impl Replication {
         self.paused.insert(origin);
     }
 
-    /// Whether so much of a datacenter's stream waits here for what it depends on that no more of it is taken while
-    /// another one is cut off from here: the rest is in its log.
+    /// Whether so much of a datacenter's stream waits here for what it depends on that no more of it is to be taken:
+    /// the rest is in its log. That holds only while a datacenter is cut off from here; else what is waited for is on
+    /// its way.
     pub(in crate::partition) fn is_full_of(&self, cx: &Cx, origin: DatacenterId) -> bool {
         self.inbound.waiting_bytes_of(origin) > cx.config.stream_waiting_bytes()
     }
@@ -154,21 +155,14 @@ impl Replication {
     /// The streams that are to be asked to go on.
     pub(in crate::partition) fn take_paused(&mut self, cx: &Cx, is_cut_off: bool) -> BTreeSet<DatacenterId> {
         let now_us = cx.now.monotonic_us;
-        let (mut due, mut kept) = (BTreeSet::new(), BTreeSet::new());
-        for origin in std::mem::take(&mut self.paused) {
-            let is_recent = |resumed_us: &u64| now_us < resumed_us.saturating_add(RESUME_FULL_US);
-            let waits = is_cut_off
-                && self.is_full_of(cx, origin)
-                && self.resumed_us.get(&origin).is_some_and(is_recent);
-            match waits {
-                true => kept.insert(origin),
-                false => {
-                    self.resumed_us.insert(origin, now_us);
-                    due.insert(origin)
-                }
-            };
-        }
-        self.paused = kept;
+        let is_recent = |resumed_us: &u64| now_us < resumed_us.saturating_add(RESUME_FULL_US);
+        let waits = |origin: &DatacenterId| {
+            is_cut_off && self.is_full_of(cx, *origin) && self.resumed_us.get(origin).is_some_and(is_recent)
+        };
+        let (waiting, due): (BTreeSet<_>, BTreeSet<_>) =
+            self.paused.iter().copied().partition(|origin| waits(origin));
+        self.paused = waiting;
+        self.resumed_us.extend(due.iter().map(|origin| (*origin, now_us)));
         due
     }
 

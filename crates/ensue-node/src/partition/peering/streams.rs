@@ -24,12 +24,12 @@ impl Peering<'_> {
         if self.cx.is_out_of_room() {
             return self.others.replication.pause(origin);
         }
+        let is_cut_off = self.others.is_cut_off();
         let mut position = first;
         for bytes in entries {
             // One is always taken: should what waits here wait for what follows, it comes in the end.
-            let is_full = position > first
-                && self.others.is_cut_off()
-                && self.others.replication.is_full_of(self.cx, origin);
+            let is_full =
+                is_cut_off && position > first && self.others.replication.is_full_of(self.cx, origin);
             if is_full || !self.take_entry(origin, position, bytes) {
                 self.others.replication.acknowledgements.acknowledge_soon(origin);
                 return self.others.replication.pause(origin);

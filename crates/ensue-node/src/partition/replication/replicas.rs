@@ -143,14 +143,14 @@ impl Replication {
         &mut self,
         cx: &mut Cx,
         datacenter: DatacenterId,
-        read: Vec<(Position, bytes::Bytes)>,
+        read: Vec<(Position, Bytes)>,
         end: Position,
     ) {
         let (end_here, window) = (self.end_for(datacenter, end), cx.config.stream_window_bytes());
         let Some(sender) = self.senders.get_mut(&datacenter) else { return };
         sender.reading = false;
         let Some(mut next) = sender.wants(end_here, usize::MAX) else { return };
-        let (to, mut first) = (Address::Partition { datacenter, partition: cx.id }, next);
+        let mut first = next;
         let mut entries = Vec::new();
         for (position, entry) in read.into_iter().filter(|(position, _)| *position <= end_here) {
             if position == next && sender.has_room(window) {
@@ -159,16 +159,14 @@ impl Replication {
                 entries.push(entry);
                 next = position.next();
             }
-            // One read may bring more small entries than a message may have.
-            if entries.len() == cx.config.tuning.stream_batch_entries {
-                let (incarnation, entries) = (first.incarnation(), std::mem::take(&mut entries));
-                cx.send(to, Message::StreamEntries { incarnation, first, entries });
-                first = next;
-            }
         }
-        if !entries.is_empty() {
-            let incarnation = first.incarnation();
+        // One read may bring more small entries than a message may have.
+        for entries in entries.chunks(cx.config.tuning.stream_batch_entries).map(<[Bytes]>::to_vec) {
+            let (to, incarnation) =
+                (Address::Partition { datacenter, partition: cx.id }, first.incarnation());
+            let after = Position(first.0 + entries.len() as u64);
             cx.send(to, Message::StreamEntries { incarnation, first, entries });
+            first = after;
         }
         self.send_streams(cx, end);
     }
