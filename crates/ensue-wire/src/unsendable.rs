@@ -31,29 +31,22 @@ impl Envelope {
             let Envelope { from, to, time, .. } = *self;
             return Instead::Receive(Box::new(Envelope { from: to, to: from, time, message }));
         }
-        let mut answer = self.clone();
-        match replies(&mut answer.message) {
-            Some(replies) => {
-                let error = || {
-                    let words = format!(
-                        "ERR the answer cannot be sent between nodes: {reason}; the command was executed"
-                    );
-                    Reply::Error(words.into())
-                };
-                let is_alone =
-                    |reply: &Reply| self.with(Message::BackupTold { number: 0, reply: reply.clone() });
-                let (short, long): (Vec<_>, Vec<_>) =
-                    replies.into_iter().partition(|reply| is_sendable(&is_alone(reply)));
-                // If each of them could be sent alone, it is all of them together that cannot.
-                let replaced = if long.is_empty() { short } else { long };
-                replaced.into_iter().for_each(|reply| *reply = error());
-                match is_sendable(&answer) {
-                    true => Instead::Send(Box::new(answer)),
-                    false => Instead::Drop,
-                }
-            }
-            None => Instead::Drop,
-        }
+        let error = || {
+            let words =
+                format!("ERR the answer cannot be sent between nodes: {reason}; the command was executed");
+            Reply::Error(words.into())
+        };
+        let is_alone = |reply: &Reply| self.with(Message::BackupTold { number: 0, reply: reply.clone() });
+        let is_long = |reply: &Reply| !is_sendable(&is_alone(reply));
+        // Those that cannot be sent even alone; if that is not enough, all of them.
+        let replaced =
+            [&is_long as &dyn Fn(&Reply) -> bool, &|_| true].into_iter().filter_map(|is_replaced| {
+                let mut answer = self.clone();
+                let replies = replies(&mut answer.message)?;
+                replies.into_iter().filter(|reply| is_replaced(reply)).for_each(|reply| *reply = error());
+                is_sendable(&answer).then(|| Instead::Send(Box::new(answer)))
+            });
+        replaced.into_iter().next().unwrap_or(Instead::Drop)
     }
 
     fn with(&self, message: Message) -> Envelope {
@@ -148,6 +141,17 @@ mod tests {
         let Reply::Error(words) = &replies[1] else { panic!("{:?}", replies[1]) };
         assert!(words.contains("bytes in a status or an error") && words.contains("was executed"), "{words}");
         assert_eq!((&replies[0], &replies[2]), (&Reply::OK, &Reply::Integer(1)));
+    }
+
+    #[test]
+    fn what_is_too_much_together_is_replaced_as_a_whole() {
+        let long = Reply::Status("x".repeat(TEXT_BYTES.max + 1).into());
+        let large = Reply::bulk(vec![b'x'; crate::limits::FRAME.max / 2]);
+        let replies = vec![large.clone(), long, large];
+        let message = Message::Executed { request: request(), context: Default::default(), replies };
+        let Instead::Send(envelope) = instead(PARTITION, CORE, message) else { panic!("it is an answer") };
+        let Message::Executed { replies, .. } = envelope.message else { panic!("it is the same answer") };
+        assert!(replies.len() == 3 && replies.iter().all(Reply::is_error));
     }
 
     #[test]
