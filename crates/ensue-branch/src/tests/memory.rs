@@ -64,14 +64,20 @@ fn a_checkpoint_that_was_read_is_not_kept_with_what_is_made_of_it() {
     assert_eq!((again.metrics().records, again.metrics().waiting), (2, 1));
 }
 
-#[test]
-fn what_was_sent_whole_does_not_keep_the_frame_that_it_came_in() {
-    let (mut one, mut two) = (site(0), site(1));
+/// Two sites, of which the first has collected all but its own state, which is given, too.
+fn one_that_decided_alone() -> (Branches, Branches, StateId) {
+    let (mut one, two) = (site(0), site(1));
     one.options.collection = Collection::Optimistic;
     let here = commit(&mut one, StateId::ROOT, "a=1").id;
     one.place_ceilings(&[here]).unwrap();
     one.take_ceilings();
     assert_eq!(one.collect(|_| true), 1);
+    (one, two, here)
+}
+
+#[test]
+fn what_was_sent_whole_does_not_keep_the_frame_that_it_came_in() {
+    let (mut one, mut two, here) = one_that_decided_alone();
     let late = commit(&mut two, StateId::ROOT, "b=1");
     tell(&mut one, &late);
     let (piece, frame) = framed(&two.rebuild(late.id, &[here]).unwrap().encode());
@@ -187,12 +193,7 @@ fn a_commit_that_waits_is_counted_as_long_as_it_does() {
 /// They are asked for every few milliseconds, and commits that wait may be very many.
 #[test]
 fn those_that_came_late_are_known_without_looking_at_all_that_wait() {
-    let (mut one, mut two) = (site(0), site(1));
-    one.options.collection = Collection::Optimistic;
-    let here = commit(&mut one, StateId::ROOT, "a=1").id;
-    one.place_ceilings(&[here]).unwrap();
-    one.take_ceilings();
-    assert_eq!(one.collect(|_| true), 1);
+    let (mut one, mut two, here) = one_that_decided_alone();
     let late = commit(&mut two, StateId::ROOT, "b=1");
     let below = commit(&mut two, late.id, "b b=2");
     assert_eq!(tell(&mut one, &late).late, [late.id]);
