@@ -87,6 +87,24 @@ def test_a_transaction_is_executed_at_home(homes):
         client.mset({"lock:{t}a": 1, "{t}other": 1})
 
 
+def test_what_a_transaction_publishes_follows_it_from_the_datacenter_of_its_client(homes):
+    with homes.client(2) as listener, listener.pubsub() as pubsub:
+        pubsub.subscribe("done")
+        assert pubsub.parse_response()[0] == "subscribe"
+        with homes.session(2).pipeline(transaction=True) as pipe:
+            pipe.publish("done", "first").set("lock:published", 1).get("lock:published").publish("done", "last")
+            assert pipe.execute() == [1, True, "1", 1]
+        # Who hears of it reads what was written.
+        assert pubsub.parse_response()[2] == "first"
+        assert homes.session(2).get("lock:published") == "1"
+        assert pubsub.parse_response()[2] == "last"
+    with homes.session(2).pipeline(transaction=True) as pipe:
+        pipe.set("lock:published", 2).dbsize().publish("done", "never")
+        with pytest.raises(redis.ResponseError, match="DBSIZE inside a MULTI of keys with a home elsewhere"):
+            pipe.execute()
+    assert homes.session(1).get("lock:published") == "1"
+
+
 def test_what_is_watched_at_a_home_is_exact_from_everywhere(homes):
     clients = [homes.session(datacenter) for datacenter in homes.each()]
 

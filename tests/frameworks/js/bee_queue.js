@@ -3,7 +3,6 @@
 // package: bee-queue
 // home: yes
 // tags: `prefix` is a hash tag, because its scripts use several keys
-// fails: away, it publishes in the `MULTI` that ends a job
 
 const Bee = require('bee-queue')
 const { urls, home, at, equal, scenario } = require('./scenario.js')

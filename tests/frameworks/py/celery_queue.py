@@ -3,7 +3,6 @@
 package: celery
 home: yes
 tags: `global_keyprefix` of the broker is a hash tag, because a worker waits at several lists
-fails: away, a worker stores a result and publishes it in one `MULTI`
 """
 
 import subprocess

@@ -268,6 +268,7 @@ impl Turn<'_> {
                     Lifecycle::Elsewhere => Rule::WaitForThePastAtHome.holds(),
                     _ => true,
                 };
+                self.cx.requests.request_queued(1);
                 let step = TokenMerge::of_awaited(&mut self.cx, keyspace, waits);
                 return self.follow(step);
             }
@@ -326,7 +327,11 @@ impl Turn<'_> {
                 let step = transactions::exec_plan(&mut self.cx, *plan);
                 self.follow(step);
             }
-            Some(exec::Step::Alone(args)) => self.command(args),
+            Some(exec::Step::AtHome(home, commands)) => away::send(self, home, commands, true),
+            Some(exec::Step::Alone(args)) => match self.cx.contexts.first_awaited() {
+                Some(keyspace) => away::put_off(self, keyspace, exec::Step::Alone(args)),
+                None => self.command(args),
+            },
             None => {
                 if let Some(exec) = self.session.exec.take() {
                     self.reply(&exec.into_reply());
@@ -470,10 +475,7 @@ impl Turn<'_> {
                 match away::place(self, check.as_ref(), &multi) {
                     Place::Here => {}
                     Place::Refused(reply) => return self.reply(&reply),
-                    Place::Away(home) => match multi.into_request(check) {
-                        Ok(commands) => return away::send(self, home, commands, true),
-                        Err(reply) => return self.reply(&reply),
-                    },
+                    Place::Away(home) => return away::exec(self, home, multi, check),
                 }
                 let answer = |spec: &CommandSpec, args: &Args| local::answer(now, spec, args);
                 match multi.as_exec(self.cx.spread(), check.clone(), answer) {

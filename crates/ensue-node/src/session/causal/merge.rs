@@ -67,7 +67,6 @@ impl TokenMerge {
     /// of keys, or, at a home, its whole past.
     pub(crate) fn of_awaited(cx: &mut Cx<'_>, keyspace: KeyspaceId, waits: bool) -> Step<Exchange> {
         let Some(past) = cx.contexts.awaited(keyspace).cloned() else { return Step::Ready };
-        cx.requests.request_queued(1);
         if let Some(ahead_ms) = far_ahead_ms(cx, &past) {
             // A clock is wrong. The past stays the session's: the next command must not read without it, either.
             let words = format!(

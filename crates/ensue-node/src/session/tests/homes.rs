@@ -3,7 +3,7 @@
 use super::*;
 use crate::Home;
 use ensue_types::{Breaking, KeyspaceId, Rule};
-use ensue_wire::{CoreName, HomeOutcome, HomeRequest};
+use ensue_wire::{ChannelKind, CoreName, HomeOutcome, HomeRequest, Interest};
 
 pub(super) const FAR: DatacenterId = DatacenterId(1);
 pub(super) const FAR_BOOT: u32 = 9;
@@ -219,6 +219,73 @@ fn a_transaction_goes_home_as_one() {
         received.contains("-EXECABORT DBSIZE inside a MULTI of keys with a home elsewhere"),
         "{received}"
     );
+}
+
+/// Commands go home in a `MULTI` that also publishes; the home answers, and the answer is awaited here.
+fn published_with(operations: &[(u8, u16, u64)]) -> (World, Envelope) {
+    let mut world = world();
+    let changes = vec![Interest { kind: ChannelKind::Channel, name: "news".into(), sessions: 1 }];
+    far_says(&mut world, 0, Message::Interest { all: true, changes });
+    world.send(&["MULTI", "PUBLISH news a", "SET lock:a 1", "PUBLISH news b", "INCR lock:b", "EXEC"]);
+    let request = requested(&mut world);
+    assert_eq!(words_of(&request.1), ["SET lock:a 1", "INCR lock:b"]);
+    assert!(world.sent.is_empty());
+    assert_eq!(world.received(), "+OK|+QUEUED|+QUEUED|+QUEUED|+QUEUED|");
+    answer(&mut world, &request, executed(Reply::Array(vec![Reply::OK, Reply::Integer(1)]), operations));
+    let check = world.next();
+    assert!(world.sent.is_empty() && world.received().is_empty(), "nothing is published yet");
+    (world, check)
+}
+
+#[test]
+fn what_is_published_with_a_transaction_follows_when_the_home_s_writes_are_here() {
+    let (mut world, check) = published_with(&[(1, 2, 5)]);
+    let Message::CheckDependencies { check: number, .. } = check.message else { panic!("a question") };
+    world.answer(&check, 1, Message::DependenciesMet { check: number, unrecoverable: Vec::new() });
+    assert_eq!(world.received(), "*4|:0|+OK|:0|:1|");
+    for expected in ["a", "b"] {
+        let Message::Publish { payload, past, .. } = world.next().message else { panic!("a message") };
+        assert_eq!(payload, expected);
+        assert_eq!(
+            (past.len(), &past[0].1.causes),
+            (1, &causes(&[(1, 2, 5)])),
+            "its past is what it follows"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_published_if_the_home_s_writes_do_not_come_or_were_not_made() {
+    let (mut world, _) = published_with(&[(1, 2, 5)]);
+    world.pass_ms(2_000);
+    let counts = world.sent.iter().position(|sent| matches!(sent.message, Message::CountReplicas { .. }));
+    let counts = world.sent.remove(counts.expect("a look at what is so now")).expect("it is there");
+    world.sent.clear();
+    let Message::CountReplicas { request, .. } = counts.message else { unreachable!() };
+    world.answer(&counts, 1, Message::ReplicasReached { request, datacenters: 0 });
+    let received = world.received();
+    let (first, rest) = received.split_once('|').expect("an array");
+    assert_eq!(first, "*4");
+    assert!(rest.starts_with("-NOTYET dc1 has not received everything"), "{received}");
+    assert!(
+        rest.contains("|+OK|-EXECABORT this command was not executed") && rest.ends_with("|:1|"),
+        "{received}"
+    );
+    assert!(!world.sent.iter().any(|sent| matches!(sent.message, Message::Publish { .. })));
+    world.sent.clear();
+    world.send(&["MULTI", "SET lock:a 1", "PUBLISH news c", "EXEC"]);
+    let request = requested(&mut world);
+    let refused =
+        HomeOutcome::Refused { reply: Reply::error("NOREPLICAS Not enough good replicas to write.") };
+    answer(&mut world, &request, refused);
+    let received = world.received();
+    assert!(
+        received.ends_with(
+            "-EXECABORT Transaction discarded because of: NOREPLICAS Not enough good replicas to write.|"
+        ),
+        "{received}"
+    );
+    assert!(world.sent.is_empty());
 }
 
 #[test]

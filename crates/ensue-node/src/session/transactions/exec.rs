@@ -4,11 +4,15 @@
 //! - Every other one is a step of its own: before that one if it stands before the first command on keys, else after
 //!   it, in their order. Where keys are watched, which is asked with the first step, all others come after it.
 //! - One that writes and stands between commands on keys would have to split what is atomic: nothing is executed.
+//! - Keys with a home elsewhere are used there; what is published follows, in the datacenter of the client, when what
+//!   happened at the home is visible there.
 //! - If a step comes to no answers, later ones are not executed. The answer is the step's error if it was the first
 //!   one, and otherwise stands at the place of each command that was not executed.
 
+use super::multi;
+use crate::homes::is_check;
 use crate::session::plan::Plan;
-use ensue_types::{Args, Reply};
+use ensue_types::{Args, DatacenterId, Reply};
 use std::collections::VecDeque;
 
 /// An EXEC that is being executed.
@@ -29,6 +33,8 @@ pub(crate) struct Exec {
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Together(Box<Plan>),
+    /// The commands on keys, at the home of their keys.
+    AtHome(DatacenterId, Vec<Args>),
     Alone(Args),
 }
 
@@ -36,6 +42,20 @@ impl Exec {
     /// Steps in their order, each with the places of its commands. The answers that are known before have theirs.
     pub(crate) fn new(steps: VecDeque<(Vec<usize>, Step)>, replies: Vec<Reply>) -> Exec {
         Exec { steps, places: Vec::new(), together: false, replies, begun: false, refused: None }
+    }
+
+    /// Commands that are executed at a home, and, with its place among all, each of those that follow here.
+    pub(crate) fn at_home(home: DatacenterId, commands: Vec<Args>, following: Vec<(usize, Args)>) -> Exec {
+        let count = commands.iter().filter(|args| !is_check(args)).count() + following.len();
+        let places = (0..count).filter(|place| following.iter().all(|(other, _)| other != place)).collect();
+        let mut steps = VecDeque::from([(places, Step::AtHome(home, commands))]);
+        steps.extend(following.into_iter().map(|(place, args)| (vec![place], Step::Alone(args))));
+        Exec::new(steps, vec![Reply::Nil; count])
+    }
+
+    /// The present step has to wait: it is the next one again.
+    pub(crate) fn put_off(&mut self, step: Step) {
+        self.steps.push_front((self.places.clone(), step));
     }
 
     /// Whether no step is left.
@@ -47,7 +67,7 @@ impl Exec {
     pub(crate) fn next(&mut self) -> Option<Step> {
         let (places, step) = self.steps.pop_front()?;
         self.places = places;
-        self.together = matches!(step, Step::Together(_));
+        self.together = !matches!(step, Step::Alone(_));
         Some(step)
     }
 
@@ -70,14 +90,15 @@ impl Exec {
     pub(crate) fn stop(&mut self, reply: Reply) {
         if !self.begun {
             self.steps.clear();
-            self.refused = Some(reply);
+            self.refused = Some(multi::aborted_by(reply));
             return;
-        }
-        for place in &self.places {
-            self.replies[*place] = reply.clone();
         }
         for place in self.steps.drain(..).flat_map(|(places, _)| places) {
             self.replies[place] = NOT_EXECUTED;
+        }
+        // One that was put off is among the others, too.
+        for place in &self.places {
+            self.replies[*place] = reply.clone();
         }
     }
 

@@ -67,6 +67,19 @@ impl Multi {
         scripts.map(|(_, args)| args)
     }
 
+    /// What is published is no part of what its keys' home executes: taken out, with its places among all commands.
+    pub(in crate::session) fn take_published(&mut self) -> Vec<(usize, Args)> {
+        let (mut published, mut others) = (Vec::new(), Vec::with_capacity(self.commands.len()));
+        for (place, (spec, args)) in std::mem::take(&mut self.commands).into_iter().enumerate() {
+            match is_publishing(spec) {
+                true => published.push((place, args)),
+                false => others.push((spec, args)),
+            }
+        }
+        self.commands = others;
+        published
+    }
+
     /// The commands as they go to the home of their keys, or why they cannot.
     pub(in crate::session) fn into_request(self, check: Option<Check>) -> Result<Vec<Args>, Reply> {
         match self.commands.iter().find(|(spec, _)| !crate::homes::may_run_at_home(spec)) {

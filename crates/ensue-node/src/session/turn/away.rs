@@ -3,6 +3,7 @@
 
 use super::{Interruption, Turn, users};
 use crate::homes::{MOVING, is_check};
+use crate::session::causal::merge::TokenMerge;
 use crate::session::commands::blocked::UNBLOCKED;
 use crate::session::connection::Lifecycle;
 use crate::session::exchange::{Exchange, Then};
@@ -10,10 +11,11 @@ use crate::session::failure::UNANSWERED;
 use crate::session::homes::{self, Place};
 use crate::session::plan::{Check, scripts};
 use crate::session::step::Step;
+use crate::session::transactions::exec::{self, Exec};
 use crate::session::transactions::multi::Multi;
 use bytes::Bytes;
 use ensue_resp::CommandSpec;
-use ensue_types::{Args, DatacenterId, Reply};
+use ensue_types::{Args, DatacenterId, KeyspaceId, Reply};
 use ensue_wire::HomeOutcome;
 
 /// A command that is executed at the home of its keys. The text of a script goes along: it need not be known there.
@@ -41,6 +43,26 @@ pub(super) fn send(turn: &mut Turn<'_>, home: DatacenterId, commands: Vec<Args>,
     if turn.session.has_ended {
         give_up_waiting(turn);
     }
+}
+
+/// An `EXEC` of keys with a home elsewhere.
+pub(super) fn exec(turn: &mut Turn<'_>, home: DatacenterId, mut multi: Multi, check: Option<Check>) {
+    let published = multi.take_published();
+    match multi.into_request(check) {
+        Err(reply) => turn.reply(&reply),
+        Ok(commands) if published.is_empty() => send(turn, home, commands, true),
+        Ok(commands) => turn.session.exec = Some(Exec::at_home(home, commands, published)),
+    }
+}
+
+/// A step of an `EXEC` waits until what the session did at homes is visible here: what is published carries it.
+pub(super) fn put_off(turn: &mut Turn<'_>, keyspace: KeyspaceId, step: exec::Step) {
+    if let Some(exec) = &mut turn.session.exec {
+        exec.put_off(step);
+    }
+    turn.cx.requests.ask(1);
+    let step = TokenMerge::of_awaited(&mut turn.cx, keyspace, true);
+    turn.follow(step);
 }
 
 /// `WATCH`: the owners of the keys are asked, here or at their home.
