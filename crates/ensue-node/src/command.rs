@@ -37,11 +37,17 @@ pub(crate) use walk::{chance, is_counted};
 
 use crate::evaluate::{Evaluation, Halt, LooksUp};
 use bytes::Bytes;
-use ensue_resp::request::HashSetAnswer;
+use ensue_resp::request::{HashSetAnswer, WaitingPop};
 use ensue_resp::{CommandError, Request, number};
 use ensue_store::cell::Content;
 use ensue_store::row::{Gone, Kind};
 use ensue_types::{Column, Decimal, Reply};
+
+/// Whether a row may have something for a pop that waits at it, as the evaluation sees the row. The newest is the most
+/// that any session sees.
+pub(crate) fn may_serve(pop: &WaitingPop, key: &Bytes, evaluation: &mut Evaluation<'_>) -> bool {
+    streams::may_serve(pop, key, evaluation).unwrap_or(true)
+}
 
 /// Evaluates a request. Errors of the command are answers; what escapes is only a past that is no longer known.
 pub(crate) fn run(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply, Gone> {

@@ -576,6 +576,7 @@ impl Partition {
         self.cx.trace(Trace::PartitionStopped { partition: self.cx.id, reason: reason.clone() });
         self.enter(Stage::Stopped(reason));
         held.into_iter().for_each(|envelope| self.cx.disavow(envelope));
+        self.executor().on_stopped();
         self.deliver_buffered();
     }
 

@@ -15,7 +15,7 @@ pub(super) mod whole;
 use crate::evaluate::{Evaluation, Halt};
 use bytes::Bytes;
 use ensue_resp::CommandError;
-use ensue_resp::request::Stream;
+use ensue_resp::request::{Stream, WaitingPop};
 use ensue_types::{Column, Reply, StreamId, StreamPart};
 use log::Log;
 
@@ -33,6 +33,31 @@ pub(super) fn help(request: &Stream) -> Option<Reply> {
         _ => return None,
     };
     Some(Reply::Array(text.iter().map(|&line| Reply::Status(line.into())).collect()))
+}
+
+/// Whether a stream may have something for one that waits there: an entry behind the id from which it reads, or one
+/// that its group has not been delivered; or the group is gone, which it is told.
+pub(super) fn may_serve(
+    pop: &WaitingPop,
+    key: &Bytes,
+    evaluation: &mut Evaluation<'_>,
+) -> Result<bool, Halt> {
+    match pop {
+        WaitingPop::Entries(read) => {
+            let top = log(evaluation, key)?.top()?;
+            Ok(read.streams.iter().any(|(of, behind)| of == key && behind.is_none_or(|behind| behind < top)))
+        }
+        WaitingPop::Delivered(read) => {
+            let log = log(evaluation, key)?;
+            let Some(cursor) = log.cursor(&read.group)? else { return Ok(true) };
+            let mut is_there = read.streams.iter().any(|(of, behind)| of == key && behind.is_some());
+            for source in log.sources()? {
+                is_there |= log.last_of(source)? > cursor.position(source);
+            }
+            Ok(is_there)
+        }
+        _ => Ok(true),
+    }
 }
 
 pub(super) fn evaluate(request: &Stream, evaluation: &mut Evaluation<'_>) -> Result<Reply, Halt> {

@@ -6,8 +6,8 @@ use ensue_store::disk::DiskOp;
 use ensue_store::layout;
 use ensue_store::log::Log;
 use ensue_store::superblock::Superblock;
-use ensue_types::{LogicalTime, Position, Reply, Rule};
-use ensue_wire::{Envelope, Message};
+use ensue_types::{LogicalTime, Position, Reply, RequestId, Rule};
+use ensue_wire::{Address, Envelope, Message};
 use std::collections::VecDeque;
 
 impl Cx {
@@ -52,9 +52,14 @@ impl Cx {
         else {
             return;
         };
+        self.disavow_request(answer.to, request);
+    }
+
+    /// The same of a request that has no answer yet.
+    pub(in crate::partition) fn disavow_request(&mut self, to: Address, request: RequestId) {
         let words =
             format!("STOPPED partition {} has stopped; it is not known whether a write was kept", self.id);
-        self.send_refusal(answer.to, Message::Refused { request, reply: Reply::Error(words.into()) });
+        self.send_refusal(to, Message::Refused { request, reply: Reply::Error(words.into()) });
     }
 
     /// The time of the own entry at a position, if it is in memory.

@@ -135,6 +135,9 @@ impl Executor<'_> {
             let there = self.there(row.0, &row.1);
             let Some(id) = self.reads.pops.next_at(row, behind, there) else { return };
             behind = Some(id);
+            if !self.reads.pops.pop(id).is_some_and(|pop| self.keyspaces.may_serve(self.cx, row, pop)) {
+                continue; // It is not executed again for what it has read, however many wait.
+            }
             let Some(mut execution) = self.take_pop(id) else { return };
             execution.served = Some(Served { id, key: row.1.clone() });
             self.reads.pops.offer(id);
@@ -175,6 +178,17 @@ impl Executor<'_> {
             None => self.reads.pops.withdraw(execution.from, execution.request),
         }
         Reply::OK
+    }
+
+    /// The partition has stopped: nothing comes any more to those that wait here, and what others keep of its rows is
+    /// not brought up to date.
+    pub(crate) fn on_stopped(&mut self) {
+        for id in self.reads.pops.all() {
+            if let Some(waited) = self.take_pop(id) {
+                self.cx.disavow_request(waited.from, waited.request);
+            }
+        }
+        self.reads.changes.on_stopped(self.cx);
     }
 
     /// The sessions of a core have given up what they asked.

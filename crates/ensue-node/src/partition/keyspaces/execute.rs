@@ -13,6 +13,7 @@ use crate::trace::Trace;
 use crate::view::{Shown, is_whole, view_of};
 use bytes::Bytes;
 use ensue_protocol::Choice;
+use ensue_resp::request::WaitingPop;
 use ensue_resp::{CommandSpec, Flags, Request};
 use ensue_store::cell::{Outcome, Write};
 use ensue_store::entry::Change;
@@ -197,6 +198,12 @@ impl Keyspaces {
         cx.statistics.count_lookups(observed.hits, observed.misses);
         others.remember(cx, execution.keyspace, &mut execution.context.causes, observed.sources);
         Ok(reply)
+    }
+
+    /// Whether a row may have something for a pop that waits there, whatever its session sees of it.
+    pub(in crate::partition) fn may_serve(&mut self, cx: &mut Cx, row: &RowName, pop: &WaitingPop) -> bool {
+        let keyspace = &mut self.keyspaces[usize::from(row.0.0)];
+        command::may_serve(pop, &row.1, &mut Evaluation::reading(keyspace, cx.promise(), View::Newest))
     }
 
     /// Evaluates one write command, and logs what it changes.

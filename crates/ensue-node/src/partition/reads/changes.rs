@@ -103,6 +103,15 @@ impl Changes {
         }
     }
 
+    /// Nobody will be told of changes: whoever is told keeps nothing.
+    pub(in crate::partition) fn on_stopped(&mut self, cx: &mut Cx) {
+        for core in std::mem::take(&mut self.listeners) {
+            let to = Address::Core { datacenter: cx.datacenter, core };
+            let (keyspace, event) = (KeyspaceId::default(), Bytes::new());
+            cx.send_refusal(to, Message::Changed { keyspace, key: None, event, writer: None });
+        }
+    }
+
     /// Tells of what readers see by now.
     pub(in crate::partition) fn on_stable(&mut self, cx: &mut Cx, times: &Times) {
         let shown_to_all = times.shown_to_all(cx);

@@ -192,6 +192,11 @@ impl WaitingPops {
         ids.find(|id| self.waiting.get(id).is_some_and(|one| one.pop.wants(there))).copied()
     }
 
+    /// What one waits for.
+    pub(in crate::partition) fn pop(&self, id: PopId) -> Option<&WaitingPop> {
+        self.waiting.get(&id).map(|waiting| &waiting.pop)
+    }
+
     /// There may be something at a row.
     pub(in crate::partition) fn wake(&mut self, row: RowName) {
         if self.rows.contains_key(&row) {

@@ -134,6 +134,32 @@ fn readers_of_a_stream_wait_each_for_itself() {
     });
 }
 
+/// Executions of reads, each of which has found a stream.
+fn hits(clients: &mut Clients) -> u64 {
+    let info = clients.ask(99, "INFO stats");
+    let line = info.split('|').find_map(|line| line.strip_prefix("keyspace_hits:"));
+    line.and_then(|hits| hits.parse().ok()).expect("a figure")
+}
+
+#[test]
+fn readers_of_a_stream_that_have_read_all_are_not_executed_again() {
+    each(|mut clients| {
+        clients.ask(98, "XGROUP CREATE s g 0 MKSTREAM; XADD s 1-1 a 1; XREADGROUP GROUP g c STREAMS s >");
+        for reader in 1..=20 {
+            assert_eq!(clients.ask(reader, "XREAD BLOCK 0 STREAMS s $"), "");
+            assert_eq!(clients.ask(20 + reader, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >"), "");
+        }
+        let before = hits(&mut clients);
+        clients.ask(50, "XREAD BLOCK 0 STREAMS s $");
+        clients.ask(51, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >");
+        clients.pass_ms(1_000);
+        let after = hits(&mut clients);
+        assert!(after - before <= 4, "{before} {after}");
+        let answers = clients.ask(98, "XADD s 1-2 a 2");
+        assert_eq!(answers.matches("$3|1-2|*2|$1|a|$1|2|").count(), 22, "each reader, and one of the group");
+    });
+}
+
 #[test]
 fn what_is_pushed_in_a_transaction_or_a_script_wakes() {
     each(|mut clients| {
@@ -259,5 +285,19 @@ fn a_flush_ends_the_wait_for_a_group_of_a_stream() {
         assert_eq!(clients.ask(1, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >"), "");
         let answers = clients.ask(9, "FLUSHALL");
         assert!(answers.contains("-NOGROUP "), "{answers}");
+    });
+}
+
+#[test]
+fn who_waits_where_the_partition_stops_is_told() {
+    each(|mut clients| {
+        assert_eq!(clients.ask(1, "BLPOP q 0"), "");
+        assert_eq!(clients.ask(2, "XREAD BLOCK 0 STREAMS s $"), "");
+        let (op, file, full) = ("sync", Some(ensue_store::disk::FileName::Segment(0)), false);
+        let done = ensue_store::disk::DiskDone::Failed { op, file, full, reason: "no disk".into() };
+        clients.0.give(Input::Disk { partition: PartitionId(0), done });
+        clients.0.give(Input::TurnEnd);
+        let answers = clients.answers();
+        assert_eq!(answers.matches("-STOPPED partition p0 has stopped").count(), 2, "{answers}");
     });
 }
