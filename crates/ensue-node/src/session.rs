@@ -591,7 +591,7 @@ impl Sessions {
                 let is_over = |id: &SessionId| self.sessions[id].has_lost_its_user(users, channels);
                 let over: Vec<SessionId> = self.in_order().into_iter().filter(is_over).collect();
                 for id in over {
-                    self.with(now, id, |turn| turn.close());
+                    self.with(now, id, turn::users::close_without_rights);
                 }
                 let waits = |id: &SessionId| self.sessions[id].is_blocked();
                 for id in self.in_order().into_iter().filter(waits).collect::<Vec<_>>() {

@@ -70,6 +70,12 @@ impl Channels {
         }
     }
 
+    /// Whether a session of this core may hear of channels whose names begin so; a pattern may match any.
+    pub(super) fn may_hear(&self, prefix: &[u8]) -> bool {
+        self.subscribers.has(ChannelKind::Pattern)
+            || self.subscribers.has_prefix(ChannelKind::Channel, prefix)
+    }
+
     /// The names to which a session subscribes, in their order.
     pub(super) fn of_session(&self, session: SessionId, kind: ChannelKind) -> Vec<Bytes> {
         self.subscribers.of_session(session, kind)

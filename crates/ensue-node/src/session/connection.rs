@@ -66,6 +66,8 @@ pub(super) struct Parts {
     pub(super) restricted: bool,
     /// Its client sends nothing any more.
     pub(super) has_ended: bool,
+    /// Rights were taken away while it waited for the answer that it is to have before it is judged by them.
+    pub(super) looks_again: bool,
     /// A partition says that its next command writes nothing, so that a pause of writes does not hold it back.
     pub(super) passes_pause: bool,
     /// Commands that have no answer yet, of those that the session counts.
@@ -147,6 +149,7 @@ impl Session {
             replies: ReplyBuffer::default(),
             restricted: false,
             has_ended: false,
+            looks_again: false,
             passes_pause: false,
             counted: VecDeque::new(),
             published: Vec::new(),
@@ -212,23 +215,9 @@ impl Session {
         self.requests.stop(timers);
     }
 
-    /// Whether its user is gone, or may no longer listen to what it subscribes to. Whoever asks for that itself has
-    /// its answer first.
+    /// Whether its user is gone, or may no longer listen to what it subscribes to.
     pub(super) fn has_lost_its_user(&self, users: &Users, channels: &Channels) -> bool {
-        let parts = &self.parts;
-        if parts.lifecycle != Lifecycle::Open || matches!(parts.exchange, Exchange::Admin(_)) {
-            return false;
-        }
-        let Some(name) = parts.client.user().map(|user| user.name()) else { return false };
-        let Some(user) = users.user(name) else { return true };
-        let is_lost = |(kind, name): &(ChannelKind, Bytes)| {
-            let channel = match kind {
-                ChannelKind::Pattern => Channel::Pattern(name),
-                _ => Channel::Literal(name),
-            };
-            !user.allows_channel(channel)
-        };
-        !user.allows_all() && channels.named_by(parts.client.id()).iter().any(is_lost)
+        self.parts.has_lost_its_user(users, channels)
     }
 
     /// Its line in `CLIENT LIST`, if it is connected.
@@ -250,6 +239,22 @@ impl Session {
 }
 
 impl Parts {
+    pub(super) fn has_lost_its_user(&self, users: &Users, channels: &Channels) -> bool {
+        if self.lifecycle != Lifecycle::Open {
+            return false;
+        }
+        let Some(name) = self.client.user().map(|user| user.name()) else { return false };
+        let Some(user) = users.user(name) else { return true };
+        let is_lost = |(kind, name): &(ChannelKind, Bytes)| {
+            let channel = match kind {
+                ChannelKind::Pattern => Channel::Pattern(name),
+                _ => Channel::Literal(name),
+            };
+            !user.allows_channel(channel)
+        };
+        !user.allows_all() && channels.named_by(self.client.id()).iter().any(is_lost)
+    }
+
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.exchange, Exchange::None)
     }

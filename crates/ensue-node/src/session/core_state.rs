@@ -88,6 +88,8 @@ pub(super) struct CoreState {
     connected: BTreeSet<SessionId>,
     /// Sessions to close when the present turn is over.
     doomed: Vec<SessionId>,
+    /// Sessions of which a message had to wait here for its past, and may do so still.
+    pub(super) late_publishers: BTreeSet<SessionId>,
     /// Which cores of the datacenter can be asked.
     links: Links,
     /// Where the partitions of all datacenters live.
@@ -186,6 +188,9 @@ impl Messages {
 }
 
 const EVENTS: &str = "notify-keyspace-events";
+
+/// What the channels of keyspace events begin with.
+const EVENT_CHANNELS: &[u8] = b"__key";
 /// The parameter that says whether new users may use all channels.
 const CHANNELS: &str = "acl-pubsub-default";
 const SLOWER_THAN: &str = "slowlog-log-slower-than";
@@ -293,6 +298,7 @@ impl CoreState {
             scripts: KnownScripts::default(),
             connected: BTreeSet::new(),
             doomed: Vec::new(),
+            late_publishers: BTreeSet::new(),
             links: Links::default(),
             placement: Placement::default(),
             link_reports: BTreeMap::new(),
@@ -313,6 +319,7 @@ impl CoreState {
 
     pub(super) fn on_gone(&mut self, session: SessionId) {
         self.connected.remove(&session);
+        self.late_publishers.remove(&session);
         self.unsubscribe(session);
         let pushes = self.tracking.on_gone(session);
         self.push_changes(pushes);
@@ -576,10 +583,14 @@ impl CoreState {
         self.push_all(pushes);
     }
 
+    /// Whether somebody here may hear of keyspace events.
+    fn tells_events(&self) -> bool {
+        !self.parameters.value(EVENTS).is_empty() && self.channels.may_hear(EVENT_CHANNELS)
+    }
+
     /// Has the partitions tell this core what is written, if anybody here wants to know.
     fn want_changes(&mut self) {
-        let wanted =
-            !self.tracking.is_empty() || !self.parameters.value(EVENTS).is_empty() || self.is_monitored();
+        let wanted = !self.tracking.is_empty() || self.tells_events() || self.is_monitored();
         if wanted != self.receives_changes {
             self.receives_changes = wanted;
             self.report_changes(wanted, None);

@@ -40,6 +40,22 @@ impl Cx<'_> {
         self.requests.begin(&mut self.core.timers, shares, deadline_us);
     }
 
+    /// As `begin`, of what waits for as long as its client says.
+    pub(super) fn begin_waiting(&mut self, shares: usize, timeout_ms: u64) {
+        self.begin(shares, self.requests.wait_ms(Some(timeout_ms)).unwrap_or(timeout_ms));
+    }
+
+    /// The client says nothing more, and shall not keep its place for as long as it wanted to wait: neither with what
+    /// it waits for now, nor with what it has asked for after that.
+    pub(super) fn end_waiting_soon(&mut self, waits: bool) {
+        let patience_ms = self.core.config.tuning.request_timeout_ms;
+        self.requests.wait_at_most(patience_ms);
+        if waits {
+            let deadline_us = self.now.monotonic_us.saturating_add(patience_ms.saturating_mul(1_000));
+            self.requests.end_by(&mut self.core.timers, deadline_us);
+        }
+    }
+
     /// As `begin`, with the time that every request has.
     pub(super) fn begin_request(&mut self, shares: usize) {
         self.begin(shares, self.core.config.tuning.request_timeout_ms);

@@ -119,6 +119,13 @@ impl Requests {
         self.watch(timers, deadline_us);
     }
 
+    /// The present exchange times out then, if it would do so later.
+    pub(super) fn end_by(&mut self, timers: &mut Timers, deadline_us: u64) {
+        if self.deadline_us.is_some_and(|present_us| present_us > deadline_us) {
+            self.watch(timers, deadline_us);
+        }
+    }
+
     pub(super) fn clear_deadline(&mut self) {
         self.deadline_us = None;
     }

@@ -10,6 +10,7 @@
 //! knows more than one of the parts: it gives each what it owns, and goes on by the `Step` that comes back.
 
 pub(super) mod away;
+mod ending;
 mod held;
 mod record;
 mod server;
@@ -196,14 +197,11 @@ impl<'a> Turn<'a> {
     }
 
     /// The client is gone: what it had asked goes on, but for what only waits and what only reads.
-    /// If it only sends nothing any more, and may still read, nothing but a pop that waits is over.
+    /// If it only sends nothing any more, and may still read, a pop that waits is over, and other waits are soon.
     pub(super) fn on_gone(&mut self, may_read: bool) {
-        if !std::mem::replace(&mut self.session.has_ended, true) {
-            self.session.exchange.on_gone(&mut self.cx);
-            away::on_gone(self);
-        }
+        ending::end_waiting(self);
         if may_read {
-            return;
+            return self.cx.end_waiting_soon(self.session.exchange.only_waits());
         }
         self.session.lifecycle = Lifecycle::Gone;
         self.session.queue.retain_writes();
@@ -223,6 +221,8 @@ impl<'a> Turn<'a> {
         self.session.exec = None;
         if self.session.lifecycle == Lifecycle::Open {
             self.session.lifecycle = Lifecycle::Closing;
+            ending::forget_listener(self);
+            ending::end_waiting(self);
             self.cx.core.output(SessionOutput::Disconnect { session: self.session.client.id() });
         }
     }
@@ -521,6 +521,7 @@ impl Turn<'_> {
             }
             "reset" => {
                 session.client.reset(cx.core.access.newcomer());
+                cx.core.tracking.set_version(session.client.id(), session.client.version());
                 session.end_multi();
                 session.watched.clear();
                 session.shared.leave();
@@ -703,7 +704,7 @@ impl Turn<'_> {
         // Those that were put back into the queue are counted when they are executed.
         self.session.counted.clear();
         self.session.replies.push_all(self.session.client.version(), replies);
-        self.session.push_own_messages();
+        server::follow_answer(self);
     }
 
     /// The answer to one command that the session knows itself.
@@ -715,7 +716,7 @@ impl Turn<'_> {
         self.cx.core.counters.on_reply(reply);
         record::count(self, reply);
         self.session.replies.push(self.session.client.version(), reply);
-        self.session.push_own_messages();
+        server::follow_answer(self);
     }
 
     /// Gives every command of the exchange its error, and goes on with what follows.
@@ -764,6 +765,7 @@ impl Turn<'_> {
         self.session.then = Then::Answer;
         self.cx.core.slow_log.go_on(self.session.client.id());
         self.session.shared.on_step_done();
+        users::look_again(self);
         self.cx.requests.end()
     }
 
@@ -771,14 +773,6 @@ impl Turn<'_> {
         let (cx, session) = (&mut self.cx, &mut *self.session);
         let bytes_max = cx.core.config.tuning.turn_answer_bytes;
         let wants_turn = session.is_idle() && session.has_work() && session.has_used_its_turn(bytes_max);
-        if session.is_idle() && !cx.core.tracking.is_empty() {
-            for (told, bytes) in cx.core.tracking.on_answered(session.client.id()) {
-                match told == session.client.id() {
-                    true => session.replies.push_bytes(&bytes),
-                    false => cx.core.output(SessionOutput::Push { session: told, bytes }),
-                }
-            }
-        }
         let (bytes, answered) = session.replies.take();
         let announces = session.queue.on_answers(bytes.len(), wants_turn);
         if session.lifecycle == Lifecycle::Open && (!bytes.is_empty() || announces) {

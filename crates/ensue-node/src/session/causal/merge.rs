@@ -57,7 +57,7 @@ impl TokenMerge {
             return Step::Failed(failure);
         }
         inquiry.begin(cx.core, cx.requests.session(), cx.contexts.own().time);
-        cx.begin(0, timeout_ms);
+        cx.begin_waiting(0, timeout_ms);
         let looked = vec![false; inquiry.len()];
         let merge = TokenMerge { keyspace, is_awaited: false, past, inquiry, looked, closing: false };
         Step::Waits(Exchange::Merge(Box::new(merge)))

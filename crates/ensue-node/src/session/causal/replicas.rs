@@ -67,7 +67,7 @@ impl ReplicaWait {
         if wanted == 0 {
             return wait.count(cx);
         }
-        cx.begin(wait.groups.len(), timeout_ms);
+        cx.begin_waiting(wait.groups.len(), timeout_ms);
         for (share, (partition, dependencies)) in wait.groups.iter().enumerate() {
             let (request, times) = (cx.request(share), wait.times.clone());
             let dependencies = dependencies.clone();

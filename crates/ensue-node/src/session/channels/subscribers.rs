@@ -6,6 +6,7 @@ use ensue_resp::{ProtocolVersion, encode, glob};
 use ensue_types::{Reply, SessionId};
 use ensue_wire::{ChannelKind, Interest};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// Subscriptions of this core.
 #[derive(Clone, Debug, Default)]
@@ -96,6 +97,13 @@ impl Subscribers {
     /// Whether any session subscribes to a name of this kind.
     pub(super) fn has(&self, kind: ChannelKind) -> bool {
         !self.by_name[place(kind)].is_empty()
+    }
+
+    /// The same of names that begin so.
+    pub(super) fn has_prefix(&self, kind: ChannelKind, prefix: &[u8]) -> bool {
+        let from = (Bound::Included(prefix), Bound::Unbounded);
+        let first = self.by_name[place(kind)].range::<[u8], _>(from).next();
+        first.is_some_and(|(name, _)| name.starts_with(prefix))
     }
 
     pub(super) fn names(&self) -> usize {

@@ -125,11 +125,13 @@ fn publish<E>(cx: &mut Cx<'_>, kind: ChannelKind, args: &Args) -> Step<E> {
         true => Vec::new(),
         false => past_within.unwrap_or_else(|| past_within_datacenter(cx)),
     };
-    if past.is_empty() {
+    // An earlier message may still wait for its past: this one comes behind it.
+    if past.is_empty() && !cx.core.late_publishers.contains(&publisher) {
         cx.core.counters.messages.delivered += frames.len() as u64;
         let own = cx.core.push_frames(frames, Some(publisher));
         return Step::Published(Reply::Integer(receivers), own);
     }
+    cx.core.late_publishers.insert(publisher);
     let to = cx.core.address();
     let (channel, payload) = (channel.clone(), payload.clone());
     cx.core.send(to, LogicalTime::ZERO, Message::Publish { publisher, kind, channel, payload, past });

@@ -132,6 +132,18 @@ fn nothing_waits_for_a_client_that_sends_nothing_any_more() {
 }
 
 #[test]
+fn nothing_waits_for_a_client_that_is_sent_away() {
+    let mut world = World::new();
+    let envelope = pop(&mut world, "BLPOP k 0");
+    world.sessions.with(world.now, CLIENT, |turn| turn.close());
+    world.drain();
+    assert!(world.disconnected);
+    assert_eq!(executes(&world.next()), ["causal withdraw"], "its connection may stay until it has read all");
+    popped(&mut world, &envelope, element("k"));
+    assert_eq!(executes(&world.next()), ["lpush k x"]);
+}
+
+#[test]
 fn keys_of_several_partitions_are_refused() {
     let mut world = World::new();
     let answer = world.ask(&format!("BLPOP {} {} 0", key(0, 0), key(1, 0)));

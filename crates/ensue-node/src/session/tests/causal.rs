@@ -254,6 +254,28 @@ fn nobody_waits_for_a_client_that_has_gone() {
     }
 }
 
+/// It may still read its answer, but does not keep its place for as long as it wanted to wait.
+#[test]
+fn a_client_that_sends_nothing_any_more_waits_no_longer_than_for_a_request() {
+    for wait in ["WAIT 1 0", "CAUSAL WAIT 2 TIMEOUT 3600000"] {
+        let mut world = World::new();
+        past(&mut world, &[(0, 0, 4)]);
+        world.send(&[wait, wait]);
+        world.sessions.on_ended(world.now, CLIENT);
+        world.drain();
+        for _ in 0..2 {
+            assert!(matches!(world.next().message, Message::AwaitReplicas { .. }));
+            world.pass_ms(4_999);
+            assert!(world.sent.is_empty() && world.received().is_empty(), "{wait}");
+            world.pass_ms(1);
+            let count = world.next();
+            assert!(matches!(count.message, Message::CountReplicas { .. }), "{wait}");
+            reached(&mut world, &count, 1);
+            assert!(world.received().starts_with(':'), "{wait}");
+        }
+    }
+}
+
 #[test]
 fn an_exchange_that_fails_leaves_no_wait_behind() {
     let text = token(0, WALL_MS, &[(1, 2, 5), (1, 3, 1)]);

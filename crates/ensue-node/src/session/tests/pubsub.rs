@@ -236,3 +236,34 @@ fn a_client_that_leaves_subscribes_to_nothing() {
     far(&mut world, published(1, "late", &[]));
     assert!(world.pushed.is_empty());
 }
+
+#[test]
+fn a_client_that_is_sent_away_hears_nothing_more() {
+    let mut world = world();
+    subscribe(&mut world);
+    world.sessions.with(world.now, CLIENT, |turn| turn.close());
+    world.drain();
+    let told = world.sent.iter().filter(|envelope| matches!(envelope.message, Message::Interest { .. }));
+    assert_eq!(told.count(), 2, "its connection may stay until it has read all");
+    far(&mut world, published(1, "late", &[]));
+    assert!(world.pushed.is_empty());
+}
+
+/// What a session has not seen by then it may publish without a past: after `RESET`, for one.
+#[test]
+fn what_has_no_past_comes_behind_what_waits_of_the_same_publisher() {
+    let mut world = World::with(NodeConfig { protocols: vec!["cure".to_owned(); 3], ..config() });
+    world.send(&["HELLO 3", "SUBSCRIBE news"]);
+    world.received();
+    world.send(&[&format!("GET {}", key(0, 0))]);
+    let read = world.next();
+    let mut seen = ensue_types::TimeVector::default();
+    seen.raise(DatacenterId(1), LogicalTime::from_ms(WALL_MS));
+    let causes = ensue_types::Vector { times: seen, ..Default::default() }.into();
+    let context = Context { time: LogicalTime::from_ms(WALL_MS), causes };
+    let done = Message::Executed { request: request(&read), context, replies: vec![Reply::Nil] };
+    world.answer(&read, 1, done);
+    world.received();
+    world.send(&["PUBLISH news first", "RESET", "HELLO 3", "SUBSCRIBE news", "PUBLISH news second"]);
+    assert!(payloads(&mut world).is_empty() && !world.received().contains("second"));
+}

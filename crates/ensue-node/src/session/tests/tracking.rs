@@ -55,9 +55,64 @@ fn partitions_report_as_long_as_somebody_wants_to_know() {
     world.sent.clear();
     world.leave();
     assert_eq!(reports(&mut world), [false; 4]);
+}
+
+#[test]
+fn keyspace_events_are_reported_to_cores_with_somebody_who_may_hear_them() {
+    let mut world = World::new();
     world.sessions.core.set_parameters(&[("notify-keyspace-events", "AK".to_owned())]);
-    world.drain();
-    assert_eq!(reports(&mut world), [true; 4]);
+    world.sessions.on_quiet();
+    world.send(&["HELLO 3", "SUBSCRIBE news"]);
+    let asked = |world: &mut World| {
+        world.sessions.on_quiet();
+        world.drain();
+        world.sent.retain(|sent| matches!(sent.message, Message::ReportChanges { .. }));
+        reports(world)
+    };
+    assert_eq!(asked(&mut world), []);
+    for channels in ["SUBSCRIBE __keyspace@0__:k", "PSUBSCRIBE *"] {
+        world.send(&[channels]);
+        assert_eq!(asked(&mut world), [true; 4], "{channels}");
+        world.send(&["UNSUBSCRIBE", "PUNSUBSCRIBE"]);
+        assert_eq!(asked(&mut world), [false; 4], "{channels}");
+    }
+}
+
+#[test]
+fn what_changes_before_an_answer_is_told_behind_it_though_the_next_question_is_open() {
+    let mut world = tracking("");
+    let [first, second] = [key(0, 0), key(2, 0)];
+    world.send(&[&format!("BLPOP {first} 0"), &format!("GET {second}")]);
+    let pop = world.next();
+    changed(&mut world, Some(&first), None);
+    told(&mut world);
+    world.sessions.core.tracking.begin(CLIENT);
+    world.sessions.core.note_reads(CLIENT, [Bytes::from(first.clone())].iter());
+    changed(&mut world, Some(&first), None);
+    told(&mut world);
+    let (request, context) = (request(&pop), Context::default());
+    world.answer(&pop, 1, Message::Executed { request, context, replies: vec![Reply::NilArray] });
+    assert_eq!(world.received(), format!("_|>2|$10|invalidate|*1|$2|{first}|"));
+    assert!(!world.sessions.sessions[&CLIENT].parts.is_idle(), "the second question is open");
+}
+
+#[test]
+fn who_is_told_for_another_one_and_is_reset_speaks_the_older_version() {
+    const OTHER: SessionId = SessionId(8);
+    let mut world = World::new();
+    world.sessions.on_connected(world.now, OTHER, "10.0.0.1:5001".into(), "10.0.0.2:6379".into());
+    world.send(&["HELLO 3", "RESET"]);
+    let channel = Bytes::from_static(b"__redis__:invalidate");
+    let version = ensue_resp::ProtocolVersion::Resp2;
+    world.sessions.core.channels.subscribe(CLIENT, version, ensue_wire::ChannelKind::Channel, &channel);
+    let options = crate::session::tracking::Options { redirect: CLIENT.0, ..Default::default() };
+    world.sessions.core.start_tracking(OTHER, version, options);
+    let key = key(0, 0);
+    world.sessions.core.tracking.begin(OTHER);
+    world.sessions.core.note_reads(OTHER, [Bytes::from(key.clone())].iter());
+    changed(&mut world, Some(&key), None);
+    let text = format!("*3|$7|message|$20|__redis__:invalidate|*1|$2|{key}|");
+    assert_eq!(std::mem::take(&mut world.pushed), [(CLIENT, text)]);
 }
 
 #[test]

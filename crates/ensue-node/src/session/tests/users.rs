@@ -171,6 +171,59 @@ fn a_user_that_is_changed_may_do_other_things_at_once_and_one_that_is_gone_nothi
     assert!(world.disconnected);
 }
 
+/// A client that subscribes, and asks something of the other core.
+fn asks_beside_a_subscription(question: &str) -> (World, Envelope) {
+    let mut world = World::new();
+    assert_eq!(order(&mut world, "ACL SETUSER app on nopass ~* &* +@all", "+OK\r\n"), "+OK|");
+    world.send(&["HELLO 3 AUTH app any", "SUBSCRIBE news"]);
+    assert!(world.received().ends_with(">3|$9|subscribe|$4|news|:1|"));
+    world.sent.clear();
+    world.send(&[question]);
+    let asked = world.next();
+    assert!(matches!(asked.message, Message::CoreQuery { .. }), "{:?}", asked.message);
+    (world, asked)
+}
+
+fn other_core_says(world: &mut World, words: &[&'static str]) {
+    let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(1) };
+    let words = words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect();
+    let message =
+        Message::CoreQuery { request: RequestId::default(), query: ensue_wire::CoreQuery::Order(words) };
+    let to = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+    world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });
+    world.drain();
+    world.sent.clear();
+}
+
+#[test]
+fn who_asks_while_it_loses_its_rights_has_its_answer_and_no_more() {
+    let changes: [&[&'static str]; 2] = [
+        &["user-delete", "9000000000000-1", "app"],
+        &["user-set", "9000000000000-1", "user app on nopass ~* resetchannels &other +@all"],
+    ];
+    for words in changes {
+        let (mut world, asked) = asks_beside_a_subscription("CLIENT LIST");
+        other_core_says(&mut world, words);
+        assert!(!world.disconnected, "it has its answer first");
+        let Message::CoreQuery { request, .. } = asked.message else { unreachable!() };
+        let answer = Message::CoreAnswer { request, text: Bytes::new(), metrics: Vec::new() };
+        world.answer(&asked, 1, answer);
+        let received = world.received();
+        assert!(received.contains("user=app"), "{words:?}: {received:?}");
+        assert!(world.disconnected, "{words:?}");
+    }
+}
+
+#[test]
+fn who_keeps_its_rights_goes_on_behind_its_answer() {
+    let (mut world, asked) = asks_beside_a_subscription("CLIENT LIST");
+    other_core_says(&mut world, &["user-delete", "9000000000000-1", "app"]);
+    other_core_says(&mut world, &["user-set", "9000000000001-1", "user app on nopass ~* &* +@all"]);
+    let Message::CoreQuery { request, .. } = asked.message else { unreachable!() };
+    world.answer(&asked, 1, Message::CoreAnswer { request, text: Bytes::new(), metrics: Vec::new() });
+    assert!(!world.disconnected);
+}
+
 #[test]
 fn a_password_that_is_slow_to_compare_is_an_errand_and_once_proven_it_is_none() {
     let mut world = World::new();

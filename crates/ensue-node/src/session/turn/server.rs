@@ -5,6 +5,7 @@ use crate::session::admin::debug::Debugged;
 use crate::session::admin::slots::Clustered;
 use crate::session::admin::{client, cluster_query, config, debug, latency, memory, order, slots};
 use crate::session::exchange::{Exchange, Then};
+use crate::session::output::SessionOutput;
 use crate::session::pause::Paused;
 use crate::session::plan::{Plan, functions, scripts};
 use crate::session::pubsub;
@@ -94,6 +95,22 @@ fn debug_command(turn: &mut Turn<'_>, args: &Args) {
             cx.requests.ask(1);
             cx.begin(0, ms);
             session.exchange = Exchange::Paused(Some(Reply::OK));
+        }
+    }
+}
+
+/// An answer is written: behind it comes what was published on the way to it, and that keys which it may show have
+/// changed meanwhile.
+pub(super) fn follow_answer(turn: &mut Turn<'_>) {
+    let (core, session) = (&mut *turn.cx.core, &mut *turn.session);
+    session.push_own_messages();
+    if core.tracking.is_empty() {
+        return;
+    }
+    for (told, bytes) in core.tracking.on_answered(session.client.id()) {
+        match told == session.client.id() {
+            true => session.replies.push_bytes(&bytes),
+            false => core.output(SessionOutput::Push { session: told, bytes }),
         }
     }
 }

@@ -95,6 +95,25 @@ pub(in crate::session) fn on_errand_done(turn: &mut Turn<'_>, number: u64, done:
     turn.advance();
 }
 
+/// The client's user is gone, or may no longer listen to what it subscribes to. Whoever has asked for that itself, or
+/// asks about all sessions, has its answer first.
+pub(in crate::session) fn close_without_rights(turn: &mut Turn<'_>) {
+    match turn.session.exchange {
+        Exchange::Admin(_) => turn.session.looks_again = true,
+        _ => turn.close(),
+    }
+}
+
+/// The answer is there for which a session was left open that had lost its rights.
+pub(super) fn look_again(turn: &mut Turn<'_>) {
+    let (core, session) = (&mut *turn.cx.core, &mut *turn.session);
+    if std::mem::take(&mut session.looks_again)
+        && session.has_lost_its_user(core.access.users(), &core.channels)
+    {
+        core.close_later(session.client.id());
+    }
+}
+
 /// `ACL`.
 pub(super) fn acl_command(turn: &mut Turn<'_>, args: &Args) {
     let Some(user) = turn.session.client.user().cloned() else { return };
