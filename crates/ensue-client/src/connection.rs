@@ -118,20 +118,22 @@ impl Connection {
 
     /// Sends several commands at once and waits for all answers.
     pub fn pipeline(&mut self, commands: &[&[&[u8]]]) -> Result<Vec<Reply>, ClientError> {
-        let mut bytes = Vec::new();
-        for words in commands {
-            self.note_command(words);
-            write_command(words, &mut bytes);
-        }
-        self.write(&bytes)?;
+        self.send_all(commands)?;
         commands.iter().map(|_| self.receive()).collect()
     }
 
     /// Sends one command.
     pub fn send(&mut self, words: &[&[u8]]) -> Result<(), ClientError> {
+        self.send_all(&[words])
+    }
+
+    /// Sends several commands at once, for an answer each.
+    pub fn send_all(&mut self, commands: &[&[&[u8]]]) -> Result<(), ClientError> {
         let mut bytes = Vec::new();
-        self.note_command(words);
-        write_command(words, &mut bytes);
+        for words in commands {
+            self.note_command(words);
+            write_command(words, &mut bytes);
+        }
         self.write(&bytes)
     }
 
