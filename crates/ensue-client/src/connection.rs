@@ -149,11 +149,12 @@ impl Connection {
     }
 
     fn next_reply(&mut self) -> Result<Reply, ClientError> {
-        let mut scratch = vec![0; READ_BYTES];
         loop {
             if let Some(reply) = self.decoder.next(&mut self.input)? {
                 return Ok(reply);
             }
+            // Most answers have arrived with the one before them, and need none.
+            let mut scratch = vec![0; READ_BYTES];
             match self.stream.read(&mut scratch) {
                 Ok(0) => return Err(ClientError::Closed),
                 Ok(length) => self.input.extend_from_slice(&scratch[..length]),
