@@ -224,3 +224,6 @@ fn missing(side: &mut Side, keys: &[Bytes]) -> anyhow::Result<Vec<Bytes>> {
     let is_there = |reply: &Reply| matches!(reply, Reply::Integer(1..));
     Ok(keys.iter().zip(&replies).filter(|(_, reply)| !is_there(reply)).map(|(key, _)| key.clone()).collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -158,7 +158,10 @@ impl Report {
         let last = match self.outcome() {
             Outcome::Equal if self.tallies.is_empty() => paint.good("equal: neither has keys"),
             Outcome::Equal => paint.good(&format!("equal: {} keys", total(|tally| tally.equal))),
-            Outcome::Different => paint.bad(&format!("different: {different} keys")),
+            Outcome::Different => {
+                let least = if total(|tally| tally.left_out) > 0 { "at least " } else { "" };
+                paint.bad(&format!("different: {least}{different} keys"))
+            }
             Outcome::Undecided => paint.notable("undecided: no difference is certain, and not all is equal"),
         };
         text + &last + "\n"

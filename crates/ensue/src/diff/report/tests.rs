@@ -56,6 +56,12 @@ fn what_was_not_looked_at_is_said() {
 }
 
 #[test]
+fn what_was_left_out_may_be_different_too() {
+    let text = report(vec![Tally { left_out: 9, ..different() }]).text(Paint::off());
+    assert!(text.ends_with("\ndifferent: at least 3 keys\n"), "{text}");
+}
+
+#[test]
 fn the_outcome_is_a_difference_before_doubt_and_doubt_before_equality() {
     let outcome = |tally| report(vec![equal(5), tally]).outcome();
     assert_eq!(outcome(different()), Outcome::Different);
