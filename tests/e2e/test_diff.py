@@ -286,6 +286,28 @@ def test_a_cut_link_makes_a_difference_that_ends_when_it_is_healed(clean):
     assert diff(*words, expected=EQUAL)[0]["equal"] == 3
 
 
+def test_what_goes_on_changing_is_neither_equal_nor_different(clean):
+    words = (address(clean, 1), address(clean, 3), "--pause", "500ms", "--rounds", 4, "--keyspaces", "0")
+    with clean.client(1) as client:
+        client.mset({"hot": 0, "still": 1})
+    clean.converge()
+    clean.cut_off(3)
+    crew = Crew()
+    with clean.client(1) as client:
+        crew.loop(client.incr, "hot")
+        try:
+            found = diff(*words, expected=UNDECIDED)[0]
+            assert (found["equal"], found["changing"], found["changing_keys"]) == (1, 1, ["hot"])
+            diff(*words, "--changing-max", 1, expected=EQUAL)
+        finally:
+            crew.stop()
+    # It has come to rest, and the link is still cut.
+    assert named(diff(*words, expected=DIFFERENT)[0])["hot"][0] == "other_value"
+    clean.heal_all()
+    clean.converge(timeout=20)
+    diff(*words, expected=EQUAL)
+
+
 def test_a_rate_holds_it_back_and_an_interrupt_ends_it(one, tmp_path):
     with one.client(1) as client:
         client.flushall()
