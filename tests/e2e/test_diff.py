@@ -9,6 +9,7 @@ import time
 import pytest
 import redis
 from cluster import Cluster, Crew, binary, ensue, wait_until
+from ports import TLS
 from test_import import SERVER, RedisServer, fill, fill_streams
 
 EQUAL, DIFFERENT, UNDECIDED = range(3)
@@ -306,6 +307,21 @@ def test_what_goes_on_changing_is_neither_equal_nor_different(clean):
     clean.heal_all()
     clean.converge(timeout=20)
     diff(*words, expected=EQUAL)
+
+
+def test_one_side_may_be_encrypted(dev):
+    cluster = dev(delay="5ms", datacenters=2, flags=["--tls"])
+    with cluster.client(1) as client:
+        client.mset({"a": 1, "b": 2})
+    cluster.converge()
+    authority = cluster.directory / "data" / "certificates" / "ca.pem"
+    encrypted, plain = f"rediss://127.0.0.1:{cluster.client_port(1) + TLS}", f"redis://{address(cluster, 2)}"
+    flags = ("--tls", "--cacert", authority)
+    assert diff(encrypted, plain, *flags, expected=EQUAL)[0]["equal"] == 2
+    without = ensue("diff", encrypted, plain)
+    assert without.returncode == UNDECIDED and "rediss:// needs --tls" in without.stderr, without.stderr
+    unused = ensue("diff", plain, plain, *flags)
+    assert unused.returncode == UNDECIDED and "rediss:// is the encrypted one" in unused.stderr, unused.stderr
 
 
 def test_a_rate_holds_it_back_and_an_interrupt_ends_it(one, tmp_path):

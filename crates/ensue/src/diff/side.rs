@@ -60,12 +60,13 @@ impl Side {
         let info = self.run(&[words!["INFO", "keyspace"]])?.pop();
         // Whoever may not run INFO finds the usual ones by asking for them one by one.
         let mut found = info.as_ref().and_then(answer::text).map(|text| listed(&text)).unwrap_or_default();
-        for keyspace in 0..KEYSPACES {
-            let answers = self.run(&[words!["SELECT", keyspace.to_string()], words!["DBSIZE"]])?;
-            if matches!(answers[..], [Reply::Status(_), Reply::Integer(1..)]) {
-                found.insert(keyspace);
-            }
-        }
+        let questions =
+            (0..KEYSPACES).flat_map(|keyspace| [words!["SELECT", keyspace.to_string()], words!["DBSIZE"]]);
+        let answers = self.run(&questions.collect::<Vec<_>>())?;
+        // Where it cannot be selected, the number is of the one before.
+        let has_keys = |answers: &[Reply]| matches!(answers, [Reply::Status(_), Reply::Integer(1..)]);
+        let asked = (0..KEYSPACES).zip(answers.chunks(2));
+        found.extend(asked.filter(|(_, answers)| has_keys(answers)).map(|(keyspace, _)| keyspace));
         Ok(found)
     }
 
