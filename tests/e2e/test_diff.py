@@ -184,7 +184,7 @@ def test_what_cannot_be_judged_is_not_equal(old, one, tmp_path):
         for server in (client, other):
             server.set("seen", 1)
             server.set("hidden", 1)
-        client.acl_setuser("some", enabled=True, passwords=["+word"], keys=["seen"], commands=["+@all"])
+        client.acl_setuser("some", enabled=True, passwords=["+word"], keys=["seen"], commands=["+@read", "+@connection"])
     limited = f"redis://some:word@127.0.0.1:{old.port}"
     found = diff(limited, address(one), *NO_WAIT, expected=UNDECIDED)[0]
     assert (found["equal"], found["unreadable"]) == (1, 1)

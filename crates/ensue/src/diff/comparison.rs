@@ -158,7 +158,7 @@ impl Comparison<'_> {
             };
             tally.count(verdict);
             if tally.differences.len() < self.settings.shown {
-                let words = self.explanation(&key).words(&suspect)?;
+                let words = printable(&self.explanation(&key).words(&suspect)?);
                 tally.differences.push(Difference { key, verdict, words });
             }
         }
@@ -223,6 +223,11 @@ fn missing(side: &mut Side, keys: &[Bytes]) -> anyhow::Result<Vec<Bytes>> {
     ensure!(replies.len() == keys.len(), "answers are missing");
     let is_there = |reply: &Reply| matches!(reply, Reply::Integer(1..));
     Ok(keys.iter().zip(&replies).filter(|(_, reply)| !is_there(reply)).map(|(key, _)| key.clone()).collect())
+}
+
+/// Words of a server among ours, without what a terminal would obey.
+fn printable(words: &str) -> String {
+    words.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 #[cfg(test)]

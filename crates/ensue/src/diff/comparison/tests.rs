@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::diff::digest::Secret;
-use crate::diff::fake::{list, side};
+use crate::diff::fake::{list, side, side_with};
 use crate::diff::reader::Scope;
 
 const ROUNDS: u32 = 2;
@@ -92,4 +92,23 @@ fn what_goes_on_changing_is_neither() {
     let numbers = [("equal", 0), ("changing", 1), ("other_value", 0)];
     check(&[("k", &["1", "3", "5"])], &[("k", &["0", "2", "4"])], numbers);
     check(&[("k", &["9"])], &[("k", &["0", "1", "1"])], numbers);
+}
+
+#[test]
+fn what_a_server_says_moves_no_cursor() {
+    let settings = Settings { pattern: None, rounds: 0, pause: Duration::ZERO, tolerance_ms: 0, shown: 9 };
+    let answers = [
+        ("SELECT 0", Reply::Status("OK".into())),
+        ("DBSIZE", Reply::Integer(1)),
+        ("SCAN 0 COUNT 500", Reply::Array(vec![Reply::bulk("0"), list(&["k"])])),
+        ("TYPE k", Reply::Error("NOPERM \x1b[2J".into())),
+        ("EXISTS k", Reply::Integer(1)),
+    ];
+    let scope = Scope { deadlines: false, field_deadlines: false };
+    let reader = |name| Reader { side: side_with(name, &answers), secret: Secret::draw(), scope };
+    let (pace, progress, stop) = (Pace::new(None), Progress::new(), Stop::never());
+    let (left, right) = (reader("left"), reader("right"));
+    let mut comparison = Comparison { left, right, settings: &settings, pace, progress, stop };
+    let tally = comparison.keyspaces(0, 0, true).unwrap();
+    assert_eq!(tally.differences[0].words, "left answers: NOPERM ?[2J");
 }
