@@ -118,20 +118,22 @@ impl Connection {
 
     /// Sends several commands at once and waits for all answers.
     pub fn pipeline(&mut self, commands: &[&[&[u8]]]) -> Result<Vec<Reply>, ClientError> {
-        let mut bytes = Vec::new();
-        for words in commands {
-            self.note_command(words);
-            write_command(words, &mut bytes);
-        }
-        self.write(&bytes)?;
+        self.send_all(commands)?;
         commands.iter().map(|_| self.receive()).collect()
     }
 
     /// Sends one command.
     pub fn send(&mut self, words: &[&[u8]]) -> Result<(), ClientError> {
+        self.send_all(&[words])
+    }
+
+    /// Sends several commands at once, for an answer each.
+    pub fn send_all(&mut self, commands: &[&[&[u8]]]) -> Result<(), ClientError> {
         let mut bytes = Vec::new();
-        self.note_command(words);
-        write_command(words, &mut bytes);
+        for words in commands {
+            self.note_command(words);
+            write_command(words, &mut bytes);
+        }
         self.write(&bytes)
     }
 
@@ -147,11 +149,12 @@ impl Connection {
     }
 
     fn next_reply(&mut self) -> Result<Reply, ClientError> {
-        let mut scratch = vec![0; READ_BYTES];
         loop {
             if let Some(reply) = self.decoder.next(&mut self.input)? {
                 return Ok(reply);
             }
+            // Most answers have arrived with the one before them, and need none.
+            let mut scratch = vec![0; READ_BYTES];
             match self.stream.read(&mut scratch) {
                 Ok(0) => return Err(ClientError::Closed),
                 Ok(length) => self.input.extend_from_slice(&scratch[..length]),

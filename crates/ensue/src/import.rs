@@ -23,7 +23,7 @@ use ensue_client::Options;
 pub(crate) use progress::{Progress, size};
 pub(crate) use report::{Report, shown};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use source::Source;
+pub(crate) use source::Source;
 use state::State;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -11,6 +11,7 @@ mod compare;
 mod completions;
 mod demo;
 mod dev;
+mod diff;
 mod export;
 mod fsck;
 mod gateway;
@@ -61,6 +62,7 @@ enum Command {
     Gateway(gateway::GatewayArgs),
     Import(Box<import::ImportArgs>),
     Export(export::ExportArgs),
+    Diff(Box<diff::DiffArgs>),
     Backup(Box<backup::BackupArgs>),
     Restore(backup::restore::RestoreArgs),
     Recover(recover::RecoverArgs),
@@ -114,6 +116,7 @@ fn main() -> ExitCode {
         Command::Gateway(args) => gateway::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Backup(args) => backup::run(&args),
         Command::Restore(args) => backup::restore::run(&args),
         Command::Recover(args) => recover::run(&args),
