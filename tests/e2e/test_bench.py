@@ -23,6 +23,17 @@ def test_load_on_three_datacenters(clean):
     clean.converge()
 
 
+def test_every_type_of_value(clean):
+    mix = "set=2,del=1,expire=1,setbit=1,incrbyfloat=1,eval=1,lpush=1,lpop=1,lrange=1,zadd=1,zincrby=1,zrange=1"
+    done = ensue("bench", urls(clean)[0], "-w", mix + ",xadd=1,xrange=1,pfadd=1", *LOAD, "-P", 4, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(done.stdout)["stores"][0]["operations"]
+    assert len(rows) == 15 and all(row["ended"] > 0 for row in rows)
+    # Nothing but what other operations took away is missed.
+    gone = {"del", "expire", "lpop", "lrange"}
+    assert all(row["missed"] == 0 for row in rows if row["operation"] not in gone)
+
+
 def test_records_and_columns_in_an_open_loop(clean):
     for workload in ("ycsb-e", "ycsb-f", "facebook-transactions"):
         done = ensue("bench", urls(clean)[0], "-w", workload, "--rate", 300, "--resp", 3, *LOAD, "--json")
@@ -40,8 +51,8 @@ def test_two_datacenters_in_turns(clean):
 def test_what_cannot_be_done(clean):
     done = ensue("bench", "redis://127.0.0.1:1", *LOAD)
     assert done.returncode == 2 and "cannot connect" in done.stderr
-    done = ensue("bench", urls(clean)[0], "-w", "set=1,lpush=1")
-    assert done.returncode == 2 and "`lpush` is no operation" in done.stderr
+    done = ensue("bench", urls(clean)[0], "-w", "set=1,lpushx=1")
+    assert done.returncode == 2 and "`lpushx` is no operation" in done.stderr
 
 
 def test_branches_is_a_benchmark_of_its_own():

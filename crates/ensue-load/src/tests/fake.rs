@@ -10,6 +10,9 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
+use values::Values;
+
+mod values;
 
 /// What the server does besides answering.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +33,7 @@ struct Data {
     hashes: HashMap<Bytes, BTreeMap<Bytes, Bytes>>,
     /// By score and name.
     index: BTreeMap<(u64, Bytes), ()>,
+    values: Values,
     commands: u64,
 }
 
@@ -64,6 +68,11 @@ impl Fake {
 
     pub fn hashes(&self) -> usize {
         self.data.lock().unwrap().hashes.len()
+    }
+
+    /// The largest value that there ever was of each type, by the first letter of its command.
+    pub fn largest(&self) -> BTreeMap<char, usize> {
+        self.data.lock().unwrap().values.largest.clone()
     }
 }
 
@@ -166,7 +175,9 @@ impl Data {
                     fields.flat_map(|(name, value)| [name, value].map(|b| Reply::Bulk(b.clone()))).collect(),
                 )
             }
-            "ZADD" => {
+            "DEL" => Reply::Integer(i64::from(self.strings.remove(&args[1]).is_some())),
+            "EXPIRE" => Reply::Integer(i64::from(self.strings.contains_key(&args[1]))),
+            "ZADD" if args[1].ends_with(b"index") => {
                 let score = String::from_utf8_lossy(&args[2]).parse().unwrap();
                 self.index.insert((score, args[3].clone()), ());
                 Reply::Integer(1)
@@ -177,7 +188,7 @@ impl Data {
                 let range = self.index.range((from, Bytes::new())..).take(count);
                 Reply::Array(range.map(|((_, key), ())| Reply::Bulk(key.clone())).collect())
             }
-            _ => Reply::error("ERR unknown command"),
+            _ => self.values.execute(&name, args),
         }
     }
 }
