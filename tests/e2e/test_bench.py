@@ -34,6 +34,14 @@ def test_every_type_of_value(clean):
     assert all(row["missed"] == 0 for row in rows if row["operation"] not in gone)
 
 
+def test_elements_are_handed_to_clients_that_wait(clean):
+    for more in ([], ["--rate", 300], ["--resp", 3, "-P", 4]):
+        done = ensue("bench", urls(clean)[0], "-w", "handover", *LOAD, *more, "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        row = json.loads(done.stdout)["stores"][0]["all"]
+        assert row["ended"] > 0 and row["latency_us"]["p99"] > 0
+
+
 def test_records_and_columns_in_an_open_loop(clean):
     for workload in ("ycsb-e", "ycsb-f", "facebook-transactions"):
         done = ensue("bench", urls(clean)[0], "-w", workload, "--rate", 300, "--resp", 3, *LOAD, "--json")

@@ -77,8 +77,8 @@ pub enum Verdict {
 /// Judges one answer. `last` says whether it is the last of its round, `second` that the round is the second one.
 pub fn judge(operation: Operation, second: bool, last: bool, reply: Reply) -> Verdict {
     if let Some(text) = error_in(&reply) {
-        let code = text.split(' ').next().unwrap_or_default();
-        return Verdict::Failed(Failure::Error(code.into()), text.into());
+        let (failure, text) = failure_of(text);
+        return Verdict::Failed(failure, text);
     }
     let fine = |is_fine: bool| if is_fine { Verdict::Fine } else { unexpected(&reply) };
     match (operation, &reply) {
@@ -127,6 +127,7 @@ pub fn judge(operation: Operation, second: bool, last: bool, reply: Reply) -> Ve
             | Operation::ZAdd
             | Operation::PfAdd
             | Operation::Eval
+            | Operation::HandOver
             | Operation::Update
             | Operation::Insert
             | Operation::ColumnsWrite,
@@ -145,6 +146,12 @@ pub fn error_in(reply: &Reply) -> Option<&str> {
         Reply::Array(items) => items.iter().find_map(error_in),
         _ => None,
     }
+}
+
+/// An error of a server by its code, with its text.
+pub fn failure_of(text: &str) -> (Failure, String) {
+    let code = text.split(' ').next().unwrap_or_default();
+    (Failure::Error(code.into()), text.into())
 }
 
 fn unexpected(reply: &Reply) -> Verdict {

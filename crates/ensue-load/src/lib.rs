@@ -12,6 +12,7 @@ pub mod keys;
 mod link;
 pub mod pace;
 pub mod picture;
+mod popper;
 pub mod random;
 pub mod report;
 mod request;
@@ -22,6 +23,7 @@ pub mod sizes;
 pub mod tally;
 pub mod target;
 pub mod weighted;
+mod wire;
 mod worker;
 pub mod workload;
 

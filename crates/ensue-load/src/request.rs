@@ -141,6 +141,19 @@ impl Composer {
         (0, replies)
     }
 
+    /// The push of a hand-over.
+    pub fn hand_over(&self, list: &[u8], random: &mut Random, out: &mut Vec<u8>) -> u32 {
+        begin("RPUSH", 3, out);
+        bulk(list, out);
+        bulk(self.value(random), out);
+        1
+    }
+
+    /// A list that nobody else uses, if the name is nobody else's.
+    pub fn list_of(&self, name: &str) -> Vec<u8> {
+        format!("{}handover:{name}", self.prefix).into_bytes()
+    }
+
     /// The write of a read-modify-write.
     pub fn write_back(&self, key: u64, random: &mut Random, out: &mut Vec<u8>) -> u32 {
         self.update(key, random, out);
@@ -280,11 +293,19 @@ impl Composer {
             Family::SortedSets => "z",
             Family::Streams => "x",
             Family::Sketches => "p",
+            Family::HandOvers => "handover:",
             Family::Records => "user",
             Family::Columns => "c",
         };
         format!("{}{kind}{number}", self.prefix)
     }
+}
+
+/// The pop of a hand-over, which waits for as long as it takes.
+pub fn pop_waiting(list: &[u8], out: &mut Vec<u8>) {
+    begin("BLPOP", 3, out);
+    bulk(list, out);
+    bulk(b"0", out);
 }
 
 /// Where a record stands in the index: anywhere, but always at the same place.

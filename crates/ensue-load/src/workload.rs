@@ -48,6 +48,8 @@ pub enum Operation {
     PfAdd,
     /// A script of one command, on a counter.
     Eval,
+    /// A push to a list at which another connection of the client is blocked in a pop; it ends when that is answered.
+    HandOver,
     /// All fields of a record of ten, which is a hash.
     Read,
     /// One field of a record.
@@ -79,12 +81,14 @@ pub enum Family {
     SortedSets,
     Streams,
     Sketches,
+    /// Lists that are empty but for what is just handed over. They have no keys that are written before a run.
+    HandOvers,
     Records,
     Columns,
 }
 
 /// Operations by name, beside `mget:N` and `mset:N`.
-const NAMES: [(&str, Operation); 28] = [
+const NAMES: [(&str, Operation); 29] = [
     ("get", Operation::Get),
     ("set", Operation::Set),
     ("incr", Operation::Incr),
@@ -105,6 +109,7 @@ const NAMES: [(&str, Operation); 28] = [
     ("xrange", Operation::XRange),
     ("pfadd", Operation::PfAdd),
     ("eval", Operation::Eval),
+    ("handover", Operation::HandOver),
     ("read", Operation::Read),
     ("update", Operation::Update),
     ("insert", Operation::Insert),
@@ -129,6 +134,7 @@ impl Operation {
             Operation::ZAdd | Operation::ZIncrBy | Operation::ZRange => Family::SortedSets,
             Operation::XAdd | Operation::XRange => Family::Streams,
             Operation::PfAdd => Family::Sketches,
+            Operation::HandOver => Family::HandOvers,
             Operation::Read
             | Operation::Update
             | Operation::Insert
@@ -165,6 +171,7 @@ impl Operation {
             Operation::XRange => &["XRANGE"],
             Operation::PfAdd => &["PFADD"],
             Operation::Eval => &["EVAL"],
+            Operation::HandOver => &["RPUSH", "BLPOP"],
             Operation::Read => &["HGETALL"],
             Operation::Scan => &["HGETALL", "ZADD", "ZRANGEBYSCORE"],
             Operation::ReadModifyWrite => &["HGETALL", "HSET"],
@@ -235,12 +242,18 @@ impl Workload {
         self.mix.values()
     }
 
+    /// The kinds of values that are written before a run.
     pub fn families(&self) -> Vec<Family> {
         let mut families: Vec<Family> =
             self.operations().iter().map(|operation| operation.family()).collect();
+        families.retain(|family| *family != Family::HandOvers);
         families.sort_unstable();
         families.dedup();
         families
+    }
+
+    pub fn hands_over(&self) -> bool {
+        self.operations().contains(&Operation::HandOver)
     }
 
     pub fn scans(&self) -> bool {

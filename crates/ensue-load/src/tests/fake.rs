@@ -19,13 +19,26 @@ mod values;
 pub struct Habits {
     /// At its so-and-so-manieth command that works on a key.
     pub stall: Option<(u64, Duration)>,
-    /// Every so-and-so-manieth SET is refused.
+    /// Every so-and-so-manieth command is refused, if it is SET or RPUSH.
     pub refuse_every: Option<u64>,
     /// After so many commands that work on a key, all connections are closed.
     pub hang_up_after: Option<u64>,
     /// Commands that it does not know.
     pub lacks: &'static [&'static str],
+    pub pops: Pops,
 }
+
+/// What becomes of clients that wait for an element.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pops {
+    #[default]
+    Served,
+    Forgotten,
+    Refused,
+}
+
+/// How often a client that waits is looked at.
+const POP_PAUSE: Duration = Duration::from_micros(50);
 
 #[derive(Default)]
 struct Data {
@@ -120,6 +133,7 @@ fn answer(
             commands.push(args.to_vec());
             return Some(Reply::Status("QUEUED".into()));
         }
+        ("BLPOP", None) => return Some(pop_waiting(&args[1], data, habits.pops)),
         _ => {
             // Who stalls holds the lock, so that all clients wait, as behind a server of one thread.
             let mut data = data.lock().unwrap();
@@ -128,7 +142,9 @@ fn answer(
             match habits {
                 Habits { stall: Some((at, lasts)), .. } if count == *at => thread::sleep(*lasts),
                 Habits { hang_up_after: Some(after), .. } if count > *after => return None,
-                Habits { refuse_every: Some(every), .. } if name == "SET" && count % every == 0 => {
+                Habits { refuse_every: Some(every), .. }
+                    if ["SET", "RPUSH"].contains(&name.as_str()) && count % every == 0 =>
+                {
                     return Some(Reply::error("OOM command not allowed"));
                 }
                 _ => {}
@@ -137,6 +153,19 @@ fn answer(
         }
     }
     Some(Reply::OK)
+}
+
+fn pop_waiting(list: &Bytes, data: &Mutex<Data>, pops: Pops) -> Reply {
+    if pops == Pops::Refused {
+        return Reply::error("NOWAIT pops that wait are refused");
+    }
+    loop {
+        let popped = data.lock().unwrap().values.pop(list);
+        match popped.filter(|_| pops == Pops::Served) {
+            Some(element) => return Reply::Array(vec![Reply::Bulk(list.clone()), Reply::Bulk(element)]),
+            None => thread::sleep(POP_PAUSE),
+        }
+    }
 }
 
 impl Data {

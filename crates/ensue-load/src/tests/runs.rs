@@ -15,7 +15,7 @@ const STALL: Duration = Duration::from_millis(100);
 /// So long that a busy machine does not delay anything by as much.
 const LONG_STALL: Duration = Duration::from_millis(1_000);
 
-fn plan(fake: &Fake, workload: &str) -> Plan {
+pub(super) fn plan(fake: &Fake, workload: &str) -> Plan {
     Plan {
         targets: vec![fake.url().parse().unwrap()],
         against: Vec::new(),
@@ -38,11 +38,11 @@ fn plan(fake: &Fake, workload: &str) -> Plan {
     }
 }
 
-fn done(plan: &Plan) -> Report {
+pub(super) fn done(plan: &Plan) -> Report {
     run(plan, |_| {}).unwrap()
 }
 
-fn failures(report: &Report) -> Vec<(Failure, u64)> {
+pub(super) fn failures(report: &Report) -> Vec<(Failure, u64)> {
     report.outcomes[0].failures.iter().map(|(failure, count, _)| (failure.clone(), count)).collect()
 }
 

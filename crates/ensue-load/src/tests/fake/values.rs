@@ -30,13 +30,18 @@ impl Values {
                 args[2..].iter().for_each(|element| list.push_front(element.clone()));
                 (Reply::Integer(list.len() as i64), list.len())
             }
+            "RPUSH" => {
+                let list = self.lists.entry(key).or_default();
+                list.extend(args[2..].iter().cloned());
+                (Reply::Integer(list.len() as i64), list.len())
+            }
             "LTRIM" => {
                 let list = self.lists.entry(key).or_default();
                 list.truncate(number(&args[3]) + 1);
                 (Reply::OK, list.len())
             }
             "LPOP" => {
-                let popped = self.lists.entry(key).or_default().pop_front();
+                let popped = self.pop(&key);
                 (popped.map_or(Reply::Nil, Reply::Bulk), 0)
             }
             "LRANGE" => (bulks(self.lists.entry(key).or_default().iter().take(number(&args[3]) + 1)), 0),
@@ -66,6 +71,10 @@ impl Values {
         let largest = self.largest.entry(first).or_default();
         *largest = size.max(*largest);
         reply
+    }
+
+    pub fn pop(&mut self, list: &Bytes) -> Option<Bytes> {
+        self.lists.get_mut(list)?.pop_front()
     }
 
     fn add<'a>(&mut self, key: Bytes, members: impl Iterator<Item = &'a Bytes>) -> (Reply, usize) {
