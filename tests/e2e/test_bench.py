@@ -56,6 +56,22 @@ def test_two_datacenters_in_turns(clean):
     assert "5 pairs of turns" in done.stdout and "processor time an operation" in done.stdout
 
 
+def test_processor_time_of_two_servers(clean, tmp_path):
+    # Two datacenters are two servers, whose processes differ.
+    first, second, _ = urls(clean)
+    page = tmp_path / "cpu.md"
+    words = ["-w", "get", "-w", "lpush=1,lpop=1", "-P", "1,4", "--pairs", 2, "--keys", 50, "--clients", 4]
+    words += ["--rounds", 2, "--slice-ms", 100]
+    done = ensue("bench", "cpu", first, "--against", second, *words, "--record", page)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert page.read_text() == done.stdout
+    rows = [line for line in done.stdout.splitlines() if line.startswith("|") and "--:" not in line]
+    assert [row.split("|")[1].strip() for row in rows] == ["operation", "`get`", "`lpush=1,lpop=1`", "pairs", "2"]
+    assert "- |" not in done.stdout
+    done = ensue("bench", "cpu", first)
+    assert done.returncode == 2 and "--against" in done.stderr
+
+
 def test_what_cannot_be_done(clean):
     done = ensue("bench", "redis://127.0.0.1:1", *LOAD)
     assert done.returncode == 2 and "cannot connect" in done.stderr

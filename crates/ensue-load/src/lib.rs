@@ -6,6 +6,7 @@
 //! failed with its kind. It knows nothing of what is inside a server.
 
 pub mod answer;
+pub mod costs;
 pub mod cpu;
 pub mod error;
 pub mod keys;

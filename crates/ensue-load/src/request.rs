@@ -192,6 +192,12 @@ impl Composer {
         self.name(family, number).into_bytes()
     }
 
+    /// The names of all keys that `fill` has written with this number.
+    pub fn filled_keys(&self, number: u64) -> Vec<String> {
+        let families = self.workload.families();
+        families.into_iter().map(|family| self.name(family, number)).collect()
+    }
+
     fn multi(
         &self,
         atomic: bool,

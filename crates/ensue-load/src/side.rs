@@ -26,6 +26,7 @@ const FILL_CLIENTS: usize = 4;
 const FILL_PIPELINE: usize = 16;
 /// How long the keys may take to be written, and to arrive in other datacenters.
 const FILL_TIMEOUT: Duration = Duration::from_secs(600);
+const REMOVED_TOGETHER: usize = 100;
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(30);
 const ARRIVAL_PAUSE: Duration = Duration::from_millis(20);
 
@@ -188,6 +189,18 @@ impl Side {
     }
 }
 
+/// Removes the keys that are written before a run.
+pub fn remove_keys(plan: &Plan, target: &Target) -> Result<(), LoadError> {
+    let composer = Composer::new(plan.workload.clone(), plan.prefix.clone(), plan.seed);
+    let mut link = Link::open(target, plan.resp)?;
+    let names: Vec<String> = (0..plan.keys()).flat_map(|number| composer.filled_keys(number)).collect();
+    for some in names.chunks(REMOVED_TOGETHER) {
+        let some: Vec<&str> = some.iter().map(String::as_str).collect();
+        link.require("DEL", &some)?;
+    }
+    Ok(())
+}
+
 /// Each kind with its number and an example.
 pub fn failures_text(failures: &Failures) -> String {
     let lines = failures.iter().map(|(failure, count, example)| match example {
@@ -227,7 +240,7 @@ fn require_commands(plan: &Plan, link: &mut Link, target: &Target) -> Result<(),
 }
 
 /// The processes of servers on this machine, as their `INFO` names them; none if one of the servers is elsewhere.
-fn found_pids(targets: &[Target], resp: u8) -> Result<Vec<u32>, LoadError> {
+pub fn found_pids(targets: &[Target], resp: u8) -> Result<Vec<u32>, LoadError> {
     let mut pids = Vec::new();
     for target in targets {
         if !target.is_loopback() {

@@ -1,5 +1,6 @@
 //! Whole runs against a server in this process; and what a user may write wrongly.
 
+mod costs;
 mod fake;
 mod handover;
 mod runs;

@@ -204,7 +204,12 @@ impl Data {
                     fields.flat_map(|(name, value)| [name, value].map(|b| Reply::Bulk(b.clone()))).collect(),
                 )
             }
-            "DEL" => Reply::Integer(i64::from(self.strings.remove(&args[1]).is_some())),
+            "DEL" => {
+                let removed = args[1..]
+                    .iter()
+                    .filter(|key| self.strings.remove(*key).is_some() | self.hashes.remove(*key).is_some());
+                Reply::Integer(removed.count() as i64)
+            }
             "EXPIRE" => Reply::Integer(i64::from(self.strings.contains_key(&args[1]))),
             "ZADD" if args[1].ends_with(b"index") => {
                 let score = String::from_utf8_lossy(&args[2]).parse().unwrap();
