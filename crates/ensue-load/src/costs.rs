@@ -127,7 +127,7 @@ impl Results {
         out += &"--:|--:|--:|".repeat(pipelines.len());
         out.push('\n');
         for Row { name, cells } in &self.rows {
-            let cells = cells.iter().map(|cell| shown(cell.processor_us, 2)).collect::<String>();
+            let cells = cells.iter().map(|cell| cell.shown(cell.processor_us, 2)).collect::<String>();
             writeln!(out, "| `{name}` |{cells}").expect("a string takes all");
         }
         out
@@ -139,18 +139,22 @@ impl Results {
         let head = ["p50", "p99", "processor"].map(|name| format!(" {name}: {ours} | {theirs} | ratio |"));
         let mut out = format!("| pairs |{}\n|--:|{}\n", head.concat(), "--:|--:|--:|".repeat(head.len()));
         for (pairs, cell) in pairs.iter().zip(&self.hand_overs) {
-            let cells = [shown(cell.p50_us, 0), shown(cell.p99_us, 0), shown(cell.processor_us, 2)].concat();
+            let cells = [(cell.p50_us, 0), (cell.p99_us, 0), (cell.processor_us, 2)];
+            let cells = cells.map(|(figure, digits)| cell.shown(figure, digits)).concat();
             writeln!(out, "| {pairs} |{cells}").expect("a string takes all");
         }
         out
     }
 }
 
-fn shown(figure: Option<Figure>, digits: usize) -> String {
-    match figure {
-        None => " - | - | - |".into(),
-        Some(Figure { ours, theirs, ratio: Spread { median, min, max } }) => {
-            format!(" {ours:.digits$} | {theirs:.digits$} | {median:.2} ({min:.2} to {max:.2}) |")
+impl Cell {
+    fn shown(&self, figure: Option<Figure>, digits: usize) -> String {
+        let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
+        match figure {
+            None => format!(" - | - | -{failed} |"),
+            Some(Figure { ours, theirs, ratio: Spread { median, min, max } }) => {
+                format!(" {ours:.digits$} | {theirs:.digits$} | {median:.2} ({min:.2} to {max:.2}){failed} |")
+            }
         }
     }
 }

@@ -60,15 +60,15 @@ fn tables() {
         let ratio = Spread { median: ours / 2.0, min: ours / 4.0, max: ours };
         Some(Figure { ours, theirs: 2.0, ratio })
     };
-    let cell = |ours| Cell { processor_us: figure(ours), p50_us: figure(60.4), p99_us: None, failed: 1 };
-    let rows = vec![Row { name: "zadd".into(), cells: vec![cell(5.0), cell(2.5)] }];
-    let results = Results { rows, hand_overs: vec![cell(3.0)] };
-    assert_eq!(results.failed(), 3);
+    let cell = |ours, failed| Cell { processor_us: figure(ours), p50_us: figure(60.4), p99_us: None, failed };
+    let rows = vec![Row { name: "zadd".into(), cells: vec![cell(5.0, 0), cell(2.5, 7)] }];
+    let results = Results { rows, hand_overs: vec![cell(3.0, 0)] };
+    assert_eq!(results.failed(), 7);
     assert_eq!(
         results.processor_table(&[1, 16], NAMES),
         "| operation | P1: ensue | redis | ratio | P16: ensue | redis | ratio |\n\
          |---|--:|--:|--:|--:|--:|--:|\n\
-         | `zadd` | 5.00 | 2.00 | 2.50 (1.25 to 5.00) | 2.50 | 2.00 | 1.25 (0.62 to 2.50) |\n"
+         | `zadd` | 5.00 | 2.00 | 2.50 (1.25 to 5.00) | 2.50 | 2.00 | 1.25 (0.62 to 2.50), 7 failed |\n"
     );
     assert_eq!(
         results.hand_over_table(&[10], NAMES),
