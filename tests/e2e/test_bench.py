@@ -1,7 +1,9 @@
 """`ensue bench` on a real cluster: every operation is counted, and what cannot be done is said."""
 
 import json
+import shutil
 
+import pytest
 from cluster import ensue
 
 LOAD = ["--seconds", 1, "--warm-up", 0.2, "--keys", 500, "--clients", 6]
@@ -70,6 +72,18 @@ def test_processor_time_of_two_servers(clean, tmp_path):
     assert "- |" not in done.stdout
     done = ensue("bench", "cpu", first)
     assert done.returncode == 2 and "--against" in done.stderr
+    done = ensue("bench", "cpu", "--redis", tmp_path / "none")
+    assert done.returncode == 2 and "none" in done.stderr and done.stdout == ""
+
+
+@pytest.mark.skipif(not shutil.which("redis-server"), reason="it starts a redis-server")
+def test_processor_time_of_servers_that_are_started(tmp_path):
+    words = ["-w", "set", "-P", 4, "--pairs", 1, "--keys", 50, "--clients", 4, "--rounds", 1, "--slice-ms", 100]
+    done = ensue("bench", "cpu", "--partitions", 2, *words, "--record", tmp_path / "cpu.md")
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (tmp_path / "cpu.md").read_text()
+    assert "of one core and 2 partitions, and redis-server" in page.replace("\n", " ")
+    assert "FAILED" not in page
 
 
 def test_what_cannot_be_done(clean):

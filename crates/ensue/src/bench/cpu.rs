@@ -116,7 +116,13 @@ pub(super) fn run(args: &CpuArgs) -> anyhow::Result<ExitCode> {
     let load = load_average();
     let started = match args.url {
         Some(_) => None,
-        None => Some(Servers::start(args.program.as_deref(), &args.redis, args.partitions)?),
+        None => match Servers::start(args.program.as_deref(), &args.redis, args.partitions) {
+            Ok(servers) => Some(servers),
+            Err(error) => {
+                eprintln!("ensue: {error:#}");
+                return Ok(ExitCode::from(2));
+            }
+        },
     };
     let costs = costs(args, started.as_ref())?;
     let results = match costs::measure(&costs, show) {
