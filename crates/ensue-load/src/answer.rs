@@ -77,13 +77,23 @@ pub enum Verdict {
 /// Judges one answer. `last` says whether it is the last of its round, `second` that the round is the second one.
 pub fn judge(operation: Operation, second: bool, last: bool, reply: Reply) -> Verdict {
     if let Some(text) = error_in(&reply) {
-        let code = text.split(' ').next().unwrap_or_default();
-        return Verdict::Failed(Failure::Error(code.into()), text.into());
+        let (failure, text) = failure_of(text);
+        return Verdict::Failed(failure, text);
     }
     let fine = |is_fine: bool| if is_fine { Verdict::Fine } else { unexpected(&reply) };
     match (operation, &reply) {
-        (Operation::Get | Operation::HGet, Reply::Nil) => Verdict::Miss,
-        (Operation::Get | Operation::HGet, _) => fine(matches!(reply, Reply::Bulk(_))),
+        (Operation::Get | Operation::HGet | Operation::LPop, Reply::Nil) => Verdict::Miss,
+        (Operation::Get | Operation::HGet | Operation::LPop | Operation::XAdd, _) => {
+            fine(matches!(reply, Reply::Bulk(_)))
+        }
+        (Operation::Del | Operation::Expire, Reply::Integer(0)) => Verdict::Miss,
+        (Operation::IncrByFloat | Operation::ZIncrBy, _) => {
+            fine(matches!(reply, Reply::Bulk(_) | Reply::Double(_)))
+        }
+        (Operation::LRange | Operation::ZRange | Operation::XRange, Reply::Array(items)) => {
+            if items.is_empty() { Verdict::Miss } else { Verdict::Fine }
+        }
+        (Operation::LPush, Reply::Status(_)) => fine(last && reply == Reply::OK),
         (Operation::Set | Operation::MSet(_), _) => fine(reply == Reply::OK),
         (Operation::MGet(count), Reply::Array(items)) if items.len() == usize::from(count) => {
             let missing = items.contains(&Reply::Nil);
@@ -110,12 +120,22 @@ pub fn judge(operation: Operation, second: bool, last: bool, reply: Reply) -> Ve
             Operation::Incr
             | Operation::HSet
             | Operation::SAdd
+            | Operation::Del
+            | Operation::Expire
+            | Operation::SetBit
+            | Operation::LPush
+            | Operation::ZAdd
+            | Operation::PfAdd
+            | Operation::Eval
+            | Operation::HandOver
             | Operation::Update
             | Operation::Insert
             | Operation::ColumnsWrite,
             _,
         ) => fine(matches!(reply, Reply::Integer(_))),
-        (Operation::MGet(_), _) => unexpected(&reply),
+        (Operation::MGet(_) | Operation::LRange | Operation::ZRange | Operation::XRange, _) => {
+            unexpected(&reply)
+        }
     }
 }
 
@@ -126,6 +146,12 @@ pub fn error_in(reply: &Reply) -> Option<&str> {
         Reply::Array(items) => items.iter().find_map(error_in),
         _ => None,
     }
+}
+
+/// An error of a server by its code, with its text.
+pub fn failure_of(text: &str) -> (Failure, String) {
+    let code = text.split(' ').next().unwrap_or_default();
+    (Failure::Error(code.into()), text.into())
 }
 
 fn unexpected(reply: &Reply) -> Verdict {

@@ -66,6 +66,12 @@ pub enum LoadError {
     Preload(String),
     #[error("process {pid} cannot be measured: {error}")]
     Process { pid: u32, error: io::Error },
+    #[error(
+        "{target}: its process is not known, whose time is to be measured: it is elsewhere, or its INFO hides it"
+    )]
+    NoProcess { target: Box<Target> },
+    #[error(transparent)]
+    Spec(#[from] SpecError),
     #[error("two stores take turns by time: give seconds, not a number of operations")]
     TurnsOfOperations,
     #[error("the event queue of the operating system failed: {0}")]

@@ -6,12 +6,14 @@
 //! failed with its kind. It knows nothing of what is inside a server.
 
 pub mod answer;
+pub mod costs;
 pub mod cpu;
 pub mod error;
 pub mod keys;
 mod link;
 pub mod pace;
 pub mod picture;
+mod popper;
 pub mod random;
 pub mod report;
 mod request;
@@ -22,6 +24,7 @@ pub mod sizes;
 pub mod tally;
 pub mod target;
 pub mod weighted;
+mod wire;
 mod worker;
 pub mod workload;
 

@@ -79,7 +79,8 @@ impl Link {
         }
     }
 
-    fn require(&mut self, command: &'static str, words: &[&str]) -> Result<(), LoadError> {
+    /// Sends one command that must not be refused.
+    pub fn require(&mut self, command: &'static str, words: &[&str]) -> Result<(), LoadError> {
         let mut all = vec![command.as_bytes()];
         all.extend(words.iter().map(|word| word.as_bytes()));
         match self.call(&all)? {

@@ -11,6 +11,8 @@ use bytes::Bytes;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+mod values;
+
 /// Fields of a record, as YCSB has it.
 const FIELDS: u64 = 10;
 /// Records of a scan at most, as YCSB's workload E has it.
@@ -85,23 +87,8 @@ impl Composer {
         let mut draw = |random: &mut Random| chooser.draw(present, random);
         let family = operation.family();
         let replies = match operation {
-            Operation::Get => return self.simple("GET", family, draw(random), &[], out),
-            Operation::Incr => return self.simple("INCR", family, draw(random), &[], out),
-            Operation::HGet => return self.simple("HGET", family, draw(random), &[b"field"], out),
             Operation::Read | Operation::ReadModifyWrite => {
                 return self.simple("HGETALL", family, draw(random), &[], out);
-            }
-            Operation::Set => {
-                let (key, value) = (draw(random), self.value(random));
-                return self.simple("SET", family, key, &[value], out);
-            }
-            Operation::HSet => {
-                let (key, value) = (draw(random), self.value(random));
-                return self.simple("HSET", family, key, &[b"field", value], out);
-            }
-            Operation::SAdd => {
-                let (key, member) = (draw(random), self.value(random));
-                return self.simple("SADD", family, key, &[member], out);
             }
             Operation::Update => {
                 let key = draw(random);
@@ -146,8 +133,25 @@ impl Composer {
                     self.write_columns(key, random, out);
                 })
             }
+            of_one_value => {
+                let key = draw(random);
+                return (key, self.of_one_value(of_one_value, key, random, out));
+            }
         };
         (0, replies)
+    }
+
+    /// The push of a hand-over.
+    pub fn hand_over(&self, list: &[u8], random: &mut Random, out: &mut Vec<u8>) -> u32 {
+        begin("RPUSH", 3, out);
+        bulk(list, out);
+        bulk(self.value(random), out);
+        1
+    }
+
+    /// A list that nobody else uses, if the name is nobody else's.
+    pub fn list_of(&self, name: &str) -> Vec<u8> {
+        format!("{}handover:{name}", self.prefix).into_bytes()
     }
 
     /// The write of a read-modify-write.
@@ -171,15 +175,12 @@ impl Composer {
         let mut replies = 0;
         for family in families {
             replies += match family {
-                Family::Strings => self.simple("SET", family, number, &[self.value(random)], out).1,
-                Family::Counters => self.simple("SET", family, number, &[b"0"], out).1,
-                Family::Hashes => self.simple("HSET", family, number, &[b"field", self.value(random)], out).1,
-                Family::Sets => self.simple("SADD", family, number, &[self.value(random)], out).1,
                 Family::Records => self.insert(number, random, out),
                 Family::Columns => {
                     self.write_columns(number, random, out);
                     1
                 }
+                of_one_value => self.fill_one_value(of_one_value, number, random, out),
             };
         }
         replies
@@ -189,6 +190,12 @@ impl Composer {
     pub fn filled_key(&self, number: u64) -> Vec<u8> {
         let family = self.workload.families().first().copied().unwrap_or(Family::Strings);
         self.name(family, number).into_bytes()
+    }
+
+    /// The names of all keys that `fill` has written with this number.
+    pub fn filled_keys(&self, number: u64) -> Vec<String> {
+        let families = self.workload.families();
+        families.into_iter().map(|family| self.name(family, number)).collect()
     }
 
     fn multi(
@@ -286,11 +293,25 @@ impl Composer {
             Family::Counters => "n",
             Family::Hashes => "h",
             Family::Sets => "m",
+            Family::Bitmaps => "b",
+            Family::Floats => "f",
+            Family::Lists => "l",
+            Family::SortedSets => "z",
+            Family::Streams => "x",
+            Family::Sketches => "p",
+            Family::HandOvers => "handover:",
             Family::Records => "user",
             Family::Columns => "c",
         };
         format!("{}{kind}{number}", self.prefix)
     }
+}
+
+/// The pop of a hand-over, which waits for as long as it takes.
+pub fn pop_waiting(list: &[u8], out: &mut Vec<u8>) {
+    begin("BLPOP", 3, out);
+    bulk(list, out);
+    bulk(b"0", out);
 }
 
 /// Where a record stands in the index: anywhere, but always at the same place.

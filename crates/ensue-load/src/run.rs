@@ -3,7 +3,7 @@
 use crate::error::LoadError;
 use crate::pace::Pace;
 use crate::report::{Comparison, Outcome, Point, Report, Slice};
-use crate::side::{Measured, Side};
+use crate::side::{self, Measured, Side};
 use crate::tally::Interval;
 use crate::target::Target;
 use crate::worker::{Budget, Window, Work};
@@ -104,6 +104,23 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(Progress)) -> Result<Report, Lo
             in_turns(plan, lasts, &mut ours, theirs, progress)
         }
     }
+}
+
+/// Fails where the processor time of a store cannot be measured.
+pub fn require_processes(plan: &Plan) -> Result<(), LoadError> {
+    for (targets, pids) in [(&plan.targets, &plan.pids), (&plan.against, &plan.against_pids)] {
+        let target = targets.first().filter(|_| pids.is_empty());
+        if let (Some(target), true) = (target, side::found_pids(targets, plan.resp)?.is_empty()) {
+            return Err(LoadError::NoProcess { target: Box::new(target.clone()) });
+        }
+    }
+    Ok(())
+}
+
+/// Removes the keys that were written before a run, at both stores.
+pub fn remove_keys(plan: &Plan) -> Result<(), LoadError> {
+    let stores = [&plan.targets, &plan.against];
+    stores.iter().filter_map(|targets| targets.first()).try_for_each(|target| side::remove_keys(plan, target))
 }
 
 fn alone(plan: &Plan, side: &mut Side, mut progress: impl FnMut(Progress)) -> Result<Report, LoadError> {

@@ -6,12 +6,14 @@ use crate::error::LoadError;
 use crate::keys::KeyChooser;
 use crate::link::Link;
 use crate::pace::Pace;
+use crate::popper::Popper;
 use crate::random::Random;
 use crate::request::{Composer, KeyCount};
 use crate::run::{Plan, Preload};
 use crate::session::Session;
 use crate::tally::{Interval, Sample};
 use crate::target::Target;
+use crate::wire::Wire;
 use crate::worker::{Budget, Common, Window, Work, Worker};
 use ensue_types::Reply;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ const FILL_CLIENTS: usize = 4;
 const FILL_PIPELINE: usize = 16;
 /// How long the keys may take to be written, and to arrive in other datacenters.
 const FILL_TIMEOUT: Duration = Duration::from_secs(600);
+const REMOVED_TOGETHER: usize = 100;
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(30);
 const ARRIVAL_PAUSE: Duration = Duration::from_millis(20);
 
@@ -63,7 +66,12 @@ impl Side {
         for client in 0..clients {
             let site = client % targets.len();
             let chooser = KeyChooser::new(plan.workload.access, client as u64, clients as u64);
-            let session = session(&targets[site], site, plan.resp, Random::new(seeds.next_u64()), chooser)?;
+            let popper = match plan.workload.hands_over() {
+                true => Some(popper(&targets[site], plan.resp, &common.composer)?),
+                false => None,
+            };
+            let random = Random::new(seeds.next_u64());
+            let session = Session::new(wire(&targets[site], plan.resp)?, site, random, chooser, popper);
             of_threads[client % threads].push(session);
         }
         let mut workers = Vec::new();
@@ -80,6 +88,7 @@ impl Side {
     pub fn preload(&self, how: Preload) -> Result<(), LoadError> {
         let count = match how {
             Preload::None => return Ok(()),
+            _ if self.common.composer.workload().families().is_empty() => return Ok(()),
             Preload::First => 1,
             Preload::Each => self.targets.len(),
         };
@@ -132,7 +141,8 @@ impl Side {
         let mut seeds = Random::new(self.seed);
         let sessions = (0..FILL_CLIENTS).map(|_| {
             let chooser = KeyChooser::new(self.common.composer.workload().access, 0, 1);
-            session(target, 0, self.resp, Random::new(seeds.next_u64()), chooser)
+            let wire = wire(target, self.resp)?;
+            Ok(Session::new(wire, 0, Random::new(seeds.next_u64()), chooser, None))
         });
         let sessions = sessions.collect::<Result<Vec<Session>, LoadError>>()?;
         let begin_ns = self.now_ns();
@@ -179,6 +189,18 @@ impl Side {
     }
 }
 
+/// Removes the keys that are written before a run.
+pub fn remove_keys(plan: &Plan, target: &Target) -> Result<(), LoadError> {
+    let composer = Composer::new(plan.workload.clone(), plan.prefix.clone(), plan.seed);
+    let mut link = Link::open(target, plan.resp)?;
+    let names: Vec<String> = (0..plan.keys()).flat_map(|number| composer.filled_keys(number)).collect();
+    for some in names.chunks(REMOVED_TOGETHER) {
+        let some: Vec<&str> = some.iter().map(String::as_str).collect();
+        link.require("DEL", &some)?;
+    }
+    Ok(())
+}
+
 /// Each kind with its number and an example.
 pub fn failures_text(failures: &Failures) -> String {
     let lines = failures.iter().map(|(failure, count, example)| match example {
@@ -188,15 +210,17 @@ pub fn failures_text(failures: &Failures) -> String {
     lines.collect::<Vec<_>>().join(", ")
 }
 
-fn session(
-    target: &Target,
-    site: usize,
-    resp: u8,
-    random: Random,
-    chooser: KeyChooser,
-) -> Result<Session, LoadError> {
+fn wire(target: &Target, resp: u8) -> Result<Wire, LoadError> {
     let stream = Link::open(target, resp)?.into_stream()?;
-    Ok(Session::new(mio::net::TcpStream::from_std(stream), site, random, chooser))
+    Ok(Wire::new(mio::net::TcpStream::from_std(stream)))
+}
+
+/// Its list is named after this end of the connection, so that two stores with the same data do not share it.
+fn popper(target: &Target, resp: u8, composer: &Composer) -> Result<Popper, LoadError> {
+    let mut wire = wire(target, resp)?;
+    let here = wire.stream().local_addr();
+    let here = here.map_err(|error| LoadError::Connect { target: Box::new(target.clone()), error })?;
+    Ok(Popper::new(wire, composer.list_of(&here.to_string())))
 }
 
 /// Asks for every command of the workload. A server that does not describe its commands is taken at its word later.
@@ -216,7 +240,7 @@ fn require_commands(plan: &Plan, link: &mut Link, target: &Target) -> Result<(),
 }
 
 /// The processes of servers on this machine, as their `INFO` names them; none if one of the servers is elsewhere.
-fn found_pids(targets: &[Target], resp: u8) -> Result<Vec<u32>, LoadError> {
+pub fn found_pids(targets: &[Target], resp: u8) -> Result<Vec<u32>, LoadError> {
     let mut pids = Vec::new();
     for target in targets {
         if !target.is_loopback() {

@@ -98,9 +98,13 @@ impl Worker {
         mut sessions: Vec<Session>,
     ) -> Result<Worker, LoadError> {
         let poll = Poll::new().map_err(LoadError::Poll)?;
+        let (count, interest) = (sessions.len(), Interest::READABLE | Interest::WRITABLE);
         for (token, session) in sessions.iter_mut().enumerate() {
-            let interest = Interest::READABLE | Interest::WRITABLE;
             poll.registry().register(session.stream(), Token(token), interest).map_err(LoadError::Poll)?;
+            // Behind the tokens of all first connections.
+            if let Some(stream) = session.popping_stream() {
+                poll.registry().register(stream, Token(count + token), interest).map_err(LoadError::Poll)?;
+            }
         }
         let (events, scratch) = (Events::with_capacity(EVENTS_MAX), vec![0; READ_BYTES]);
         Ok(Worker { common, share, poll, events, sessions, scratch, seed })
@@ -286,9 +290,14 @@ impl Turns<'_> {
         }
         let ready: Vec<usize> =
             events.iter().filter(|event| event.is_readable()).map(|event| event.token().0).collect();
-        for place in ready {
+        for token in ready {
             let Worker { common, sessions, scratch, .. } = &mut *self.worker;
-            sessions[place].receive(scratch, &common.composer, &common.keys, &mut self.ended);
+            let place = token % sessions.len();
+            if token == place {
+                sessions[place].receive(scratch, &common.composer, &common.keys, &mut self.ended);
+            } else {
+                sessions[place].receive_popped(scratch, &mut self.ended);
+            }
             self.count(place);
         }
         Ok(())
@@ -338,7 +347,7 @@ impl Turns<'_> {
             self.sample.failures.add(Failure::NotSent, late, "");
             self.interval.failed += late;
             if session.under_way() > 0 {
-                session.lose(Failure::Unanswered, &mut self.ended);
+                session.lose(Failure::Unanswered, "", &mut self.ended);
                 self.count(place);
             }
         }

@@ -25,6 +25,31 @@ pub enum Operation {
     SAdd,
     MGet(u16),
     MSet(u16),
+    /// Of a key that other operations of the mix may write again.
+    Del,
+    /// A deadline that no run lives to see.
+    Expire,
+    /// A bit of a string that is no longer than a value.
+    SetBit,
+    IncrByFloat,
+    /// One element at the head; some of them trim the list too.
+    LPush,
+    LPop,
+    /// Ten elements from the head.
+    LRange,
+    ZAdd,
+    ZIncrBy,
+    /// Ten members from the lowest score on.
+    ZRange,
+    /// An entry of one field, to a stream whose length is bounded.
+    XAdd,
+    /// The ten oldest entries.
+    XRange,
+    PfAdd,
+    /// A script of one command, on a counter.
+    Eval,
+    /// A push to a list at which another connection of the client is blocked in a pop; it ends when that is answered.
+    HandOver,
     /// All fields of a record of ten, which is a hash.
     Read,
     /// One field of a record.
@@ -50,18 +75,41 @@ pub enum Family {
     Counters,
     Hashes,
     Sets,
+    Bitmaps,
+    Floats,
+    Lists,
+    SortedSets,
+    Streams,
+    Sketches,
+    /// Lists that are empty but for what is just handed over. They have no keys that are written before a run.
+    HandOvers,
     Records,
     Columns,
 }
 
 /// Operations by name, beside `mget:N` and `mset:N`.
-const NAMES: [(&str, Operation); 14] = [
+const NAMES: [(&str, Operation); 29] = [
     ("get", Operation::Get),
     ("set", Operation::Set),
     ("incr", Operation::Incr),
     ("hget", Operation::HGet),
     ("hset", Operation::HSet),
     ("sadd", Operation::SAdd),
+    ("del", Operation::Del),
+    ("expire", Operation::Expire),
+    ("setbit", Operation::SetBit),
+    ("incrbyfloat", Operation::IncrByFloat),
+    ("lpush", Operation::LPush),
+    ("lpop", Operation::LPop),
+    ("lrange", Operation::LRange),
+    ("zadd", Operation::ZAdd),
+    ("zincrby", Operation::ZIncrBy),
+    ("zrange", Operation::ZRange),
+    ("xadd", Operation::XAdd),
+    ("xrange", Operation::XRange),
+    ("pfadd", Operation::PfAdd),
+    ("eval", Operation::Eval),
+    ("handover", Operation::HandOver),
     ("read", Operation::Read),
     ("update", Operation::Update),
     ("insert", Operation::Insert),
@@ -76,9 +124,17 @@ impl Operation {
     pub fn family(self) -> Family {
         match self {
             Operation::Get | Operation::Set | Operation::MGet(_) | Operation::MSet(_) => Family::Strings,
-            Operation::Incr => Family::Counters,
+            Operation::Del | Operation::Expire => Family::Strings,
+            Operation::Incr | Operation::Eval => Family::Counters,
             Operation::HGet | Operation::HSet => Family::Hashes,
             Operation::SAdd => Family::Sets,
+            Operation::SetBit => Family::Bitmaps,
+            Operation::IncrByFloat => Family::Floats,
+            Operation::LPush | Operation::LPop | Operation::LRange => Family::Lists,
+            Operation::ZAdd | Operation::ZIncrBy | Operation::ZRange => Family::SortedSets,
+            Operation::XAdd | Operation::XRange => Family::Streams,
+            Operation::PfAdd => Family::Sketches,
+            Operation::HandOver => Family::HandOvers,
             Operation::Read
             | Operation::Update
             | Operation::Insert
@@ -101,6 +157,21 @@ impl Operation {
             Operation::SAdd => &["SADD"],
             Operation::MGet(_) => &["MGET"],
             Operation::MSet(_) => &["MSET"],
+            Operation::Del => &["DEL"],
+            Operation::Expire => &["EXPIRE"],
+            Operation::SetBit => &["SETBIT"],
+            Operation::IncrByFloat => &["INCRBYFLOAT"],
+            Operation::LPush => &["LPUSH", "LTRIM"],
+            Operation::LPop => &["LPOP"],
+            Operation::LRange => &["LRANGE"],
+            Operation::ZAdd => &["ZADD"],
+            Operation::ZIncrBy => &["ZINCRBY"],
+            Operation::ZRange => &["ZRANGE"],
+            Operation::XAdd => &["XADD"],
+            Operation::XRange => &["XRANGE"],
+            Operation::PfAdd => &["PFADD"],
+            Operation::Eval => &["EVAL"],
+            Operation::HandOver => &["RPUSH", "BLPOP"],
             Operation::Read => &["HGETALL"],
             Operation::Scan => &["HGETALL", "ZADD", "ZRANGEBYSCORE"],
             Operation::ReadModifyWrite => &["HGETALL", "HSET"],
@@ -171,12 +242,18 @@ impl Workload {
         self.mix.values()
     }
 
+    /// The kinds of values that are written before a run.
     pub fn families(&self) -> Vec<Family> {
         let mut families: Vec<Family> =
             self.operations().iter().map(|operation| operation.family()).collect();
+        families.retain(|family| *family != Family::HandOvers);
         families.sort_unstable();
         families.dedup();
         families
+    }
+
+    pub fn hands_over(&self) -> bool {
+        self.operations().contains(&Operation::HandOver)
     }
 
     pub fn scans(&self) -> bool {

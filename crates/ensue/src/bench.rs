@@ -2,6 +2,7 @@
 //! own.
 
 mod branches;
+mod cpu;
 mod load;
 mod paper;
 
@@ -20,12 +21,14 @@ pub(crate) struct BenchArgs {
 #[derive(Debug, clap::Subcommand)]
 enum Benchmark {
     Branches(branches::BranchesArgs),
+    Cpu(Box<cpu::CpuArgs>),
     Paper(paper::PaperArgs),
 }
 
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.benchmark {
         Some(Benchmark::Branches(args)) => branches::run(args),
+        Some(Benchmark::Cpu(args)) => cpu::run(args),
         Some(Benchmark::Paper(args)) => paper::run(args),
         None => load::run(&args.load),
     }

@@ -10,19 +10,35 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
+use values::Values;
+
+mod values;
 
 /// What the server does besides answering.
 #[derive(Clone, Debug, Default)]
 pub struct Habits {
     /// At its so-and-so-manieth command that works on a key.
     pub stall: Option<(u64, Duration)>,
-    /// Every so-and-so-manieth SET is refused.
+    /// Every so-and-so-manieth command is refused, if it is SET or RPUSH.
     pub refuse_every: Option<u64>,
     /// After so many commands that work on a key, all connections are closed.
     pub hang_up_after: Option<u64>,
     /// Commands that it does not know.
     pub lacks: &'static [&'static str],
+    pub pops: Pops,
 }
+
+/// What becomes of clients that wait for an element.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pops {
+    #[default]
+    Served,
+    Forgotten,
+    Refused,
+}
+
+/// How often a client that waits is looked at.
+const POP_PAUSE: Duration = Duration::from_micros(50);
 
 #[derive(Default)]
 struct Data {
@@ -30,6 +46,7 @@ struct Data {
     hashes: HashMap<Bytes, BTreeMap<Bytes, Bytes>>,
     /// By score and name.
     index: BTreeMap<(u64, Bytes), ()>,
+    values: Values,
     commands: u64,
 }
 
@@ -64,6 +81,11 @@ impl Fake {
 
     pub fn hashes(&self) -> usize {
         self.data.lock().unwrap().hashes.len()
+    }
+
+    /// The largest value that there ever was of each type, by the first letter of its command.
+    pub fn largest(&self) -> BTreeMap<char, usize> {
+        self.data.lock().unwrap().values.largest.clone()
     }
 }
 
@@ -111,6 +133,7 @@ fn answer(
             commands.push(args.to_vec());
             return Some(Reply::Status("QUEUED".into()));
         }
+        ("BLPOP", None) => return Some(pop_waiting(&args[1], data, habits.pops)),
         _ => {
             // Who stalls holds the lock, so that all clients wait, as behind a server of one thread.
             let mut data = data.lock().unwrap();
@@ -119,7 +142,9 @@ fn answer(
             match habits {
                 Habits { stall: Some((at, lasts)), .. } if count == *at => thread::sleep(*lasts),
                 Habits { hang_up_after: Some(after), .. } if count > *after => return None,
-                Habits { refuse_every: Some(every), .. } if name == "SET" && count % every == 0 => {
+                Habits { refuse_every: Some(every), .. }
+                    if ["SET", "RPUSH"].contains(&name.as_str()) && count % every == 0 =>
+                {
                     return Some(Reply::error("OOM command not allowed"));
                 }
                 _ => {}
@@ -128,6 +153,19 @@ fn answer(
         }
     }
     Some(Reply::OK)
+}
+
+fn pop_waiting(list: &Bytes, data: &Mutex<Data>, pops: Pops) -> Reply {
+    if pops == Pops::Refused {
+        return Reply::error("NOWAIT pops that wait are refused");
+    }
+    loop {
+        let popped = data.lock().unwrap().values.pop(list);
+        match popped.filter(|_| pops == Pops::Served) {
+            Some(element) => return Reply::Array(vec![Reply::Bulk(list.clone()), Reply::Bulk(element)]),
+            None => thread::sleep(POP_PAUSE),
+        }
+    }
 }
 
 impl Data {
@@ -166,7 +204,14 @@ impl Data {
                     fields.flat_map(|(name, value)| [name, value].map(|b| Reply::Bulk(b.clone()))).collect(),
                 )
             }
-            "ZADD" => {
+            "DEL" => {
+                let removed = args[1..]
+                    .iter()
+                    .filter(|key| self.strings.remove(*key).is_some() | self.hashes.remove(*key).is_some());
+                Reply::Integer(removed.count() as i64)
+            }
+            "EXPIRE" => Reply::Integer(i64::from(self.strings.contains_key(&args[1]))),
+            "ZADD" if args[1].ends_with(b"index") => {
                 let score = String::from_utf8_lossy(&args[2]).parse().unwrap();
                 self.index.insert((score, args[3].clone()), ());
                 Reply::Integer(1)
@@ -177,7 +222,7 @@ impl Data {
                 let range = self.index.range((from, Bytes::new())..).take(count);
                 Reply::Array(range.map(|((_, key), ())| Reply::Bulk(key.clone())).collect())
             }
-            _ => Reply::error("ERR unknown command"),
+            _ => self.values.execute(&name, args),
         }
     }
 }

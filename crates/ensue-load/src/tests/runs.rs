@@ -15,7 +15,7 @@ const STALL: Duration = Duration::from_millis(100);
 /// So long that a busy machine does not delay anything by as much.
 const LONG_STALL: Duration = Duration::from_millis(1_000);
 
-fn plan(fake: &Fake, workload: &str) -> Plan {
+pub(super) fn plan(fake: &Fake, workload: &str) -> Plan {
     Plan {
         targets: vec![fake.url().parse().unwrap()],
         against: Vec::new(),
@@ -38,11 +38,11 @@ fn plan(fake: &Fake, workload: &str) -> Plan {
     }
 }
 
-fn done(plan: &Plan) -> Report {
+pub(super) fn done(plan: &Plan) -> Report {
     run(plan, |_| {}).unwrap()
 }
 
-fn failures(report: &Report) -> Vec<(Failure, u64)> {
+pub(super) fn failures(report: &Report) -> Vec<(Failure, u64)> {
     report.outcomes[0].failures.iter().map(|(failure, count, _)| (failure.clone(), count)).collect()
 }
 
@@ -63,6 +63,47 @@ fn every_workload_runs_without_a_failure_and_without_a_miss() {
             assert_eq!(outcome.total.misses, 0, "{workload}");
         }
     }
+}
+
+/// Of each type: what the longest list, stream and so on may be, whatever the number of operations is.
+#[test]
+fn values_stay_small_however_many_operations_there_are() {
+    for (mix, of, most) in [
+        // Every 64th push trims to 64, in the mean; a list that was never trimmed would have about 1,500 elements.
+        ("lpush", 'L', 900),
+        ("lpush=1,lpop=1,lrange=1", 'L', 300),
+        ("zadd,zincrby,zrange", 'Z', 64),
+        ("xadd=9,xrange=1", 'X', 100),
+        ("pfadd", 'P', 256),
+        ("setbit", 'S', 64),
+        ("eval,incrbyfloat,incr", 'E', 0),
+        ("set=2,del=1,expire=1", 'S', 0),
+    ] {
+        let fake = Fake::start(Habits::default());
+        let plan = Plan { keys: 4, pipeline: 8, bound: Bound::Operations(6_000), ..plan(&fake, mix) };
+        let report = done(&plan);
+        assert_eq!(failures(&report), [], "{mix}");
+        assert_eq!(report.outcomes[0].total.completed, 6_000, "{mix}");
+        let largest = fake.largest().get(&of).copied().unwrap_or_default();
+        assert!(largest <= most, "{mix}: {largest}");
+        if !mix.contains("pop") && !mix.contains("del") {
+            assert_eq!(report.outcomes[0].total.misses, 0, "{mix}");
+        }
+    }
+}
+
+#[test]
+fn what_is_popped_deleted_or_gone_is_missed() {
+    for (mix, there) in [("del", 4), ("lpop", 4 * 10)] {
+        let fake = Fake::start(Habits::default());
+        let plan = Plan { keys: 4, bound: Bound::Operations(1_000), ..plan(&fake, mix) };
+        let report = done(&plan);
+        assert_eq!(failures(&report), [], "{mix}");
+        assert_eq!(report.outcomes[0].total.misses, 1_000 - there, "{mix}");
+    }
+    let fake = Fake::start(Habits::default());
+    let report = done(&Plan { preload: Preload::None, ..plan(&fake, "lrange,zrange,xrange,expire") });
+    assert_eq!((failures(&report), report.outcomes[0].total.misses), (vec![], 2_000));
 }
 
 #[test]

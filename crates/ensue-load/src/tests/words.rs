@@ -58,7 +58,7 @@ fn mixes() {
     assert!((2_350..2_650).contains(&writes), "{writes}");
     let wrong = |text: &str| text.parse::<Workload>().expect_err("it is none");
     assert!(matches!(wrong("ycsb-z"), SpecError::Workload(name, _) if name == "ycsb-z"));
-    assert!(matches!(wrong("get=1,lpush=1"), SpecError::Operation(name, _) if name == "lpush"));
+    assert!(matches!(wrong("get=1,lpushx=1"), SpecError::Operation(name, _) if name == "lpushx"));
     assert!(matches!(wrong("get=1,mget:0=1"), SpecError::Operation(name, _) if name == "mget:0"));
     assert_eq!(wrong("get=many"), SpecError::Weight("many".into()));
     assert_eq!(wrong("get=0"), SpecError::Weight("get=0".into()));

@@ -20,8 +20,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 pub(super) const LEGEND: &str = "\
-Operations of a mix: get, set, incr, hget, hset, sadd, mget:N, mset:N; read, update, insert, scan, rmw (YCSB's, on \
-records of ten fields); columns-read, columns-write, columns-write-atomic (Eiger's, on hashes).
+Operations of a mix: get, set, del, expire, incr, incrbyfloat, setbit, hget, hset, sadd, lpush, lpop, lrange, zadd, \
+zincrby, zrange, xadd, xrange, pfadd, eval, mget:N, mset:N; handover (an RPUSH to a client that waits in BLPOP); read, \
+update, insert, scan, rmw (YCSB's, on records of ten fields); columns-read, columns-write, columns-write-atomic \
+(Eiger's, on hashes).
 
 Without --rate the loop is closed: each client has --pipeline operations under way. With --rate it is open: operations \
 begin at times of their own, and latency begins there, so that waiting behind a stalled server counts.
