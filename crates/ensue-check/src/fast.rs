@@ -209,7 +209,7 @@ impl<'a> Case<'a> {
         let ambiguous = &self.reads.ambiguous;
         let count = ambiguous
             .iter()
-            .try_fold(1_usize, |all, read| all.checked_mul(read.candidates.len()))
+            .try_fold(1_usize, |all, read| all.checked_mul(read.candidates.count()))
             .filter(|&count| {
                 count <= RESOLUTIONS_MAX
                     && count.saturating_mul(self.history.operation_count()) <= RESOLVED_OPERATIONS_MAX
@@ -243,9 +243,9 @@ impl<'a> Case<'a> {
     /// The reads when each ambiguous one has the candidate that the number says.
     fn resolution(&self, mut number: usize) -> Vec<Read> {
         let mut reads = self.reads.certain.clone();
-        for AmbiguousRead { reader, key, candidates } in &self.reads.ambiguous {
-            let writer = candidates[number % candidates.len()];
-            number /= candidates.len();
+        for AmbiguousRead { reader, key, candidates, .. } in &self.reads.ambiguous {
+            let writer = candidates.at(number % candidates.count());
+            number /= candidates.count();
             reads.push(Read { reader: *reader, key: *key, writer });
         }
         reads
@@ -254,7 +254,7 @@ impl<'a> Case<'a> {
     fn ambiguity(&self, read: &AmbiguousRead) -> Reason {
         let key = &self.history.keys[read.key as usize];
         let line = self.history.transactions[read.reader as usize].line;
-        let what = match read.candidates.contains(&INITIAL) {
+        let what = match read.candidates.has_initial() {
             true => "its absence, which is the initial state and was also written by a delete",
             false => "a value that was written more than once",
         };
