@@ -143,6 +143,10 @@ impl Reader {
             Some(index) => self.continue_transaction(index, session, outcome, &line)?,
             None => self.begin_transaction(session, outcome, &line),
         };
+        let Transaction { start_us, end_us, .. } = *self.builder.history().transaction(index);
+        if end_us != 0 && end_us < start_us {
+            return Err(self.wrong("this transaction ends before it starts: `end` is less than `start`"));
+        }
         for name in &line.merges {
             self.merges.push((index, name.0.to_string(), self.line));
         }

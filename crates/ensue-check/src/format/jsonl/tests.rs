@@ -175,3 +175,22 @@ fn what_is_wrong_is_named_with_its_place() {
         expect!["line 1, column 1: the file says that it has 3 transactions, but it has 0"],
     );
 }
+
+#[test]
+fn a_transaction_that_ends_before_it_starts_is_refused() {
+    check_error(
+        r#"{"session":"a","start":1,"end":1,"operations":[]}
+{"session":"a","start":100,"end":50,"operations":[{"write":"x","value":1}]}
+"#,
+        expect!["line 2, column 1: this transaction ends before it starts: `end` is less than `start`"],
+    );
+    let in_parts = r#"{"session":"a","transaction":"t","start":100,"operations":[]}
+{"session":"a","transaction":"t","end":50,"operations":[{"write":"x","value":1}]}
+"#;
+    check_error(
+        in_parts,
+        expect!["line 2, column 1: this transaction ends before it starts: `end` is less than `start`"],
+    );
+    assert_eq!(parsed(&in_parts.replace("50", "150")).transactions[0].end_us, 150);
+    assert_eq!(parsed(r#"{"session":"a","start":100,"end":null,"operations":[]}"#).transactions.len(), 1);
+}
