@@ -479,6 +479,19 @@ fn a_connection_that_breaks_is_reset_wherever_its_server_is() {
     assert!(rig.to_server.iter().all(|packet| packet.has(Flags::RST)));
 }
 
+/// A client's TCP believes a reset only at the number that it waits for, which the server's TCP has from the client.
+#[test]
+fn a_reset_that_is_passed_stands_where_the_client_is() {
+    let mut rig = Rig::new(Mode::Kv);
+    let first = rig.open();
+    rig.client(C, first, Flags::ACK, b"POST / HTTP/1.0\r\n\r\n");
+    rig.server(S, C.plus(19), Flags::ACK, &[0; 1000]);
+    for (seq, shown) in [(S.plus(300), 300), (S.plus(1000), 1000), (S.plus(5000), 1000), (S.minus(9), 1000)] {
+        rig.server(seq, C.plus(19), Flags::RST.with(Flags::ACK), b"");
+        assert_eq!((rig.shown().seq, rig.shown().flags.has(Flags::RST)), (first.plus(shown), true));
+    }
+}
+
 /// A server's TCP that has a connection of which the gateway knows nothing answers the next SYN in its own terms.
 #[test]
 fn a_connection_that_is_forgotten_ends_at_the_server() {
