@@ -17,6 +17,7 @@ mod index;
 mod inferred;
 mod linearizable;
 mod path;
+mod queues;
 mod reads;
 mod shrink;
 
@@ -30,6 +31,7 @@ use evidence::Evidence;
 use graph::{Graph, StepKind};
 use index::Index;
 use inferred::{Edge, Inferred};
+use queues::Queues;
 use reads::{AmbiguousRead, BrokenRead, INITIAL, Read, Reads};
 
 /// Most ways to say who read from whom that are tried.
@@ -157,6 +159,11 @@ impl<'a> Case<'a> {
             }
             Property::Linearizable => linearizable::judge(self.history, &self.reads),
             Property::DelayOnce => self.delay_once(),
+            Property::PoppedOnce | Property::PoppedAtLeastOnce => match Queues::find(self.history) {
+                None => self.no_reads("the history has no queues"),
+                Some(queues) if property == Property::PoppedOnce => queues.popped_once(),
+                Some(queues) => queues.popped_at_least_once(),
+            },
             _ if !self.reads.any && !self.counters.any() => self.no_reads("the history has no reads"),
             _ => axioms.judge(property),
         };
@@ -290,7 +297,14 @@ impl<'a> Case<'a> {
 
 /// Whether a property is judged with the ambiguous reads at once.
 fn resolves_itself(property: Property) -> bool {
-    matches!(property, Property::ReadIntegrity | Property::Linearizable | Property::DelayOnce)
+    matches!(
+        property,
+        Property::ReadIntegrity
+            | Property::Linearizable
+            | Property::DelayOnce
+            | Property::PoppedOnce
+            | Property::PoppedAtLeastOnce
+    )
 }
 
 /// The properties that are axioms over one index.

@@ -50,7 +50,7 @@ fn half_read(history: &History, used: &Set<Option<u16>>) -> Option<(Key, u16)> {
     for transaction in history.transactions.iter().filter(|of| is_final(of)) {
         let keys = transaction.operations.iter().filter_map(|operation| match *operation {
             Operation::Read { key, .. } | Operation::Count { key, .. } => Some(key),
-            Operation::Write { .. } | Operation::Add { .. } => None,
+            _ => None,
         });
         read.entry(transaction.datacenter).or_default().extend(keys);
     }

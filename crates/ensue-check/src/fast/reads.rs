@@ -128,7 +128,7 @@ impl Reads {
                         None => self.external(history, writes, Asked { reader, place, key: key.0, value }),
                     }
                 }
-                Operation::Add { .. } | Operation::Count { .. } => {}
+                _ => {}
             }
         }
     }

@@ -89,7 +89,7 @@ fn elements(history: &History) -> BTreeMap<String, Vec<Element>> {
                     let begun_us = written.entry(key).or_insert(u64::MAX);
                     *begun_us = transaction.start_us.min(*begun_us);
                 }
-                Operation::Read { .. } | Operation::Count { .. } => {}
+                _ => {}
             }
         }
     }
@@ -105,7 +105,7 @@ fn elements(history: &History) -> BTreeMap<String, Vec<Element>> {
 fn read_of(operation: Operation) -> Option<Key> {
     match operation {
         Operation::Read { key, .. } | Operation::Count { key, .. } => Some(key),
-        Operation::Write { .. } | Operation::Add { .. } => None,
+        _ => None,
     }
 }
 
