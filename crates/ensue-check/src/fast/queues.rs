@@ -101,13 +101,12 @@ impl<'a> Queues<'a> {
 
     /// What an operation says of one element; what it says of the queue is written down.
     fn take(&mut self, operation: Operation, outcome: Outcome, is_final: bool) -> Option<(Kind, Value)> {
-        if !operation.is_of_queue() {
+        if !operation.is_of_queue() || outcome == Outcome::Failed {
             return None;
         }
         let queue = self.queues.entry(operation.key().0).or_default();
         let is_acknowledged = outcome == Outcome::Committed;
         match (operation, outcome) {
-            (_, Outcome::Failed) => None,
             (Operation::Push { element: Value::ABSENT, .. }, _) => {
                 queue.unknown_pushes += 1;
                 None

@@ -301,6 +301,15 @@ fn a_key_that_is_more_than_a_queue_is_left_out() {
     let text = format!("{pushed}\n{{\"session\":\"a\",\"operations\":[{{\"flush\":0}}]}}\n");
     let history = jsonl::read(&mut text.as_bytes()).expect("it is a history");
     assert_eq!(history.left_out[0].reason, "a queue was flushed");
+    // A push that was refused does not make a queue of a register.
+    let text = format!(
+        "{}\n{}\n",
+        r#"{"session":"a","operations":[{"write":"q","value":"x"}]}"#,
+        pushed.replace(r#""operations""#, r#""status":"failed","operations""#)
+    );
+    let history = jsonl::read(&mut text.as_bytes()).expect("it is a history");
+    assert_eq!(history.left_out, []);
+    assert!(matches!(judged(&history, Property::PoppedOnce), Verdict::NotApplicable(_)));
     // Where nothing was, a register is absent, too.
     let text = format!("{}\n{pushed}\n", r#"{"session":"a","operations":[{"read":"q","value":null}]}"#);
     assert_eq!(jsonl::read(&mut text.as_bytes()).expect("it is a history").left_out, []);

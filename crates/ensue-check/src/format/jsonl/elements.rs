@@ -5,7 +5,7 @@
 //! also used as a whole, such as by a delete, is left out with its elements, since what happened to them is not said.
 //! And the operations on keys that are left out are dropped.
 
-use crate::history::{History, LeftOut, Operation, Value};
+use crate::history::{History, LeftOut, Operation, Outcome, Value};
 use std::collections::BTreeSet;
 
 /// What is known of a key.
@@ -57,7 +57,11 @@ pub(super) fn settle(history: &mut History) {
 
 fn uses(history: &History) -> Vec<Use> {
     let mut uses = vec![Use::default(); history.keys.len()];
-    for operation in history.transactions.iter().flat_map(|transaction| &transaction.operations) {
+    let operations = history
+        .transactions
+        .iter()
+        .flat_map(|one| one.operations.iter().map(|operation| (one.outcome, operation)));
+    for (outcome, operation) in operations {
         let found = &mut uses[operation.key().0 as usize];
         match *operation {
             Operation::Add { .. } | Operation::Count { .. } => found.is_counter = true,
@@ -66,7 +70,10 @@ fn uses(history: &History) -> Vec<Use> {
                 found.is_text |= number(&history.values, value).is_none();
                 found.is_read |= value != Value::ABSENT;
             }
-            Operation::Push { .. } | Operation::Pop { .. } | Operation::Hold { .. } => found.is_queue = true,
+            // What failed may have been refused because the key is no queue.
+            Operation::Push { .. } | Operation::Pop { .. } | Operation::Hold { .. } => {
+                found.is_queue |= outcome != Outcome::Failed;
+            }
         }
     }
     uses
