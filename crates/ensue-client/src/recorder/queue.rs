@@ -43,7 +43,7 @@ impl QueuePlan {
     pub(super) fn of(request: &Request, keyspace: u8) -> Option<QueuePlan> {
         let queue = |bytes: &Bytes| name::key(keyspace, bytes);
         let pop = |keys: &[Bytes], most, answer| {
-            let queues = keys.iter().map(|key| queue(key)).collect();
+            let queues = keys.iter().map(queue).collect();
             QueuePlan::Pop { queues, most, answer, keyspace }
         };
         Some(match request {
