@@ -28,6 +28,8 @@ pub(crate) struct Clients {
     timeout_us: u64,
     /// What may wait for a client that does not read.
     output_limits: OutputLimits,
+    /// When this turn began: limits in seconds need no better clock.
+    now_us: u64,
     /// Clients that have work although their sockets report nothing new.
     queued: Vec<SessionId>,
     /// Clients with new answers.
@@ -64,6 +66,7 @@ impl Clients {
             needs_password,
             timeout_us: timeout_s.saturating_mul(1_000_000),
             output_limits,
+            now_us: 0,
             queued: Vec::new(),
             dirty: Vec::new(),
             lingering: VecDeque::new(),
@@ -138,6 +141,7 @@ impl Clients {
     /// Takes commands from those who have some, as far as the turn suffices. Who has some left from an earlier turn
     /// may have to wait for a later one, at the head of the queue; everybody else is served now.
     pub(crate) fn read(&mut self, now_us: u64, registry: &Registry, inputs: &mut VecDeque<Input>) {
+        self.now_us = now_us;
         let queued = std::mem::take(&mut self.queued);
         let share = (COMMANDS_PER_TURN / queued.len().max(1)).max(COMMANDS_PER_SHARE_MIN);
         let mut left = COMMANDS_PER_TURN;
@@ -188,7 +192,6 @@ impl Clients {
     /// The node answered. A client that does not read its answers is disconnected.
     pub(crate) fn reply(
         &mut self,
-        now_us: u64,
         session: SessionId,
         bytes: Vec<u8>,
         (answered, wants_turn): (u32, bool),
@@ -198,7 +201,7 @@ impl Clients {
         let Some(client) = self.clients.get_mut(&session) else { return };
         match client
             .reply(bytes, answered, wants_turn)
-            .and_then(|()| client.check_output(now_us, self.output_limits.normal))
+            .and_then(|()| client.check_output(self.now_us, self.output_limits.normal))
         {
             Ok(()) => self.dirty.push(session),
             Err(_) => {
@@ -214,21 +217,20 @@ impl Clients {
     /// Something that a client subscribes to. One that does not read it is disconnected.
     pub(crate) fn push(
         &mut self,
-        now_us: u64,
         session: SessionId,
         bytes: &[u8],
         registry: &Registry,
         inputs: &mut VecDeque<Input>,
     ) {
         let Some(client) = self.clients.get_mut(&session) else { return };
-        match client.push(now_us, bytes, self.output_limits.pubsub) {
+        match client.push(self.now_us, bytes, self.output_limits.pubsub) {
             Ok(()) => self.dirty.push(session),
             Err(_) => {
                 let words = format_args!(
                     "client {} does not read what it subscribes to and is disconnected",
                     client.address
                 );
-                self.complaints.warning(now_us, words);
+                self.complaints.warning(self.now_us, words);
                 inputs.push_back(Input::Dropped(Dropped::Subscriber));
                 self.remove(session, registry, inputs);
             }

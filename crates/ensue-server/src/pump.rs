@@ -317,12 +317,10 @@ impl Pump {
             }
             Output::Reply { session, bytes, answered, wants_turn } => {
                 let inputs = &mut self.state.inputs;
-                let now_us = self.clock.monotonic_us();
-                self.clients.reply(now_us, session, bytes, (answered, wants_turn), registry, inputs);
+                self.clients.reply(session, bytes, (answered, wants_turn), registry, inputs);
             }
             Output::Push { session, bytes } => {
-                let now_us = self.clock.monotonic_us();
-                self.clients.push(now_us, session, &bytes, registry, &mut self.state.inputs);
+                self.clients.push(session, &bytes, registry, &mut self.state.inputs);
             }
             Output::Disconnect { session } if self.state.visitors.has(session) => {
                 self.state.visitors.end(session, &mut self.state.inputs);

@@ -52,7 +52,7 @@ impl Hall {
 
     fn answer(&mut self, session: SessionId, commands: usize) {
         let (bytes, registry) = (b"+PONG\r\n".repeat(commands), self.poll.registry());
-        self.clients.reply(0, session, bytes, (commands as u32, false), registry, &mut self.inputs);
+        self.clients.reply(session, bytes, (commands as u32, false), registry, &mut self.inputs);
     }
 }
 
@@ -119,7 +119,7 @@ fn unread(hall: &mut Hall, now_us: u64) -> (SessionId, std::net::TcpStream) {
     let session = hall.clients.clients.keys().copied().max().unwrap();
     hall.turn(now_us);
     let bytes = vec![b'x'; 32 << 20];
-    hall.clients.reply(0, session, bytes, (0, false), hall.poll.registry(), &mut hall.inputs);
+    hall.clients.reply(session, bytes, (0, false), hall.poll.registry(), &mut hall.inputs);
     hall.turn(now_us);
     (session, far)
 }

@@ -37,7 +37,11 @@ impl Mark {
             Mark::Fault(AT_A_STEP) => promises.writes_together(),
             // No seed draws that a datacenter is added, or removed, that homes move, or that partitions have several
             // replicas.
-            Mark::Fault(name) if [&OF_GROWTH[..], &OF_REPLICAS, &OF_HOMES].concat().contains(name) => false,
+            Mark::Fault(name)
+                if OF_GROWTH.contains(name) || OF_REPLICAS.contains(name) || OF_HOMES.contains(name) =>
+            {
+                false
+            }
             // No seed draws lost directories there.
             Mark::Fault(name) if OF_DIRECTORIES.contains(name) => !promises.branches,
             Mark::Blocked => promises.availability == Availability::Blocks,

@@ -19,8 +19,11 @@ impl Connection {
             Stage::Connecting(_) | Stage::Opening if packet.has(Flags::RST) => {
                 self.on_failure(bytes, context)
             }
-            // The server's TCP has an older connection between these ends, of which nothing is known here.
-            Stage::Opening if !self.answered => {}
+            // The server's TCP has an older connection between these ends, and says so in its challenge ACK. As a
+            // client's TCP does (RFC 9293, 3.5.2), a RST ends that one; the client's next SYN opens the new one.
+            Stage::Opening if !self.answered => {
+                self.send_server(packet.ack, Flags::RST, Vec::new(), 0, context);
+            }
             Stage::Opening | Stage::Open => self.on_server_open(bytes, packet, context),
             Stage::LookingUp { .. } | Stage::Connecting(_) | Stage::Broken | Stage::Over => {}
         }

@@ -461,7 +461,8 @@ fn what_is_left_of_a_broken_connection_meets_no_other() {
     rig.client(Seq(9_000_000), Seq(0), Flags::SYN, b"");
     assert!(is_syn(&rig.to_server[0]));
     rig.server(next, end, Flags::ACK, b"old");
-    assert_eq!(rig.to_client, []);
+    assert_eq!((rig.to_client.len(), rig.to_server.len()), (0, 1));
+    assert_eq!((rig.to_server[0].seq, rig.to_server[0].flags), (end, Flags::RST));
     rig.server(S.minus(1), Seq(9_000_001), Flags::SYN.with(Flags::ACK), b"");
     assert!(is_syn(rig.shown()));
 }
