@@ -258,19 +258,19 @@ def test_a_queue_with_a_home_is_popped_once_and_any_queue_at_least_once(dev, tmp
     path = tmp_path / "run.jsonl"
     with recorder(cluster, path):
         clients = {datacenter: session(cluster, datacenter) for datacenter in cluster.each()}
-        clients[1].rpush("jobs:mail", "early", "next")
-        wait_until(lambda: clients[3].lrange("jobs:mail", 0, -1) == ["early", "next"], 10, "the queue arrives")
+        clients[1].rpush("jobs:{mail}", "early", "next")
+        wait_until(lambda: clients[3].lrange("jobs:{mail}", 0, -1) == ["early", "next"], 10, "the queue arrives")
         if status == 1:
             cluster.link(1, 3, "cut")
-            assert clients[1].lpop("jobs:mail") == clients[3].lpop("jobs:mail") == "early"
+            assert clients[1].lpop("jobs:{mail}") == clients[3].lpop("jobs:{mail}") == "early"
             cluster.link(1, 3, "heal")
             cluster.converge()
 
         def work(name, client):
             for turn in range(20):
-                client.rpush("jobs:mail", f"{name}-{turn}")
-                client.blpop(["jobs:mail"], 1)
-                client.lmove("jobs:mail", "jobs:done", "LEFT", "RIGHT")
+                client.rpush("jobs:{mail}", f"{name}-{turn}")
+                client.blpop(["jobs:{mail}"], 1)
+                client.lmove("jobs:{mail}", "jobs:{mail}:done", "LEFT", "RIGHT")
 
         threads = [threading.Thread(target=work, args=each) for each in clients.items()]
         for thread in threads:
@@ -280,8 +280,8 @@ def test_a_queue_with_a_home_is_popped_once_and_any_queue_at_least_once(dev, tmp
         cluster.converge()
         for datacenter in cluster.each():
             last = session(cluster, datacenter, client_name="ensue-final")
-            last.lrange("jobs:mail", 0, -1)
-            last.lrange("jobs:done", 0, -1)
+            last.lrange("jobs:{mail}", 0, -1)
+            last.lrange("jobs:{mail}:done", 0, -1)
             last.close()
         for client in clients.values():
             client.close()
@@ -289,7 +289,7 @@ def test_a_queue_with_a_home_is_popped_once_and_any_queue_at_least_once(dev, tmp
     judged(path, 0, "--property", "popped-at-least-once")
     # Had the second job been answered as the first, it would be lost, and the first popped twice.
     recorded = path.read_text()
-    popped = '{"pop":"jobs:mail","value":"next"}'
+    popped = '{"pop":"jobs:{mail}","value":"next"}'
     assert popped in recorded
     path.write_text(recorded.replace(popped, popped.replace("next", "early")))
     judged(path, 1, "--property", "popped-once")

@@ -284,6 +284,15 @@ fn what_is_not_known_is_undecided() {
     assert!(BOTH.iter().all(|property| matches!(judged(&none, *property), Verdict::NotApplicable(_))));
 }
 
+/// A verdict that holds because nothing was looked at would be none.
+#[test]
+fn queues_say_nothing_of_other_properties() {
+    let history = history("a 1 2 +x\n d 90 91 =x end");
+    for (property, verdict) in check(&history, &Options::default()).verdicts {
+        assert!(matches!(verdict, Verdict::NotApplicable(_)), "{property}: {verdict:?}");
+    }
+}
+
 #[test]
 fn a_key_that_is_more_than_a_queue_is_left_out() {
     let pushed = r#"{"session":"a","operations":[{"push":"q","value":"x"}]}"#;
