@@ -182,6 +182,24 @@ def test_delay_once_linearizable_registers_are_judged_when_asked_for():
     assert "since line 5 ended before line 6 began; reads never go back" in done.stdout
 
 
+def test_queues_are_judged_when_asked_for():
+    def line(session, start, is_final=False, **operation):
+        times = {"session": session, "start": start, "end": start + 5}
+        return json.dumps({**times, "final": is_final, "operations": [operation]}) + "\n"
+
+    pushed = line("a", 10, push="q", value="m1") + line("a", 20, push="q", value="m2")
+    popped = pushed + line("b", 30, pop="q", value="m1")
+    both = ["--property", "popped-once", "--property", "popped-at-least-once"]
+    kept = line("d", 90, is_final=True, hold="q", value="m2")
+    assert ensue("check", *both, "-", stdin=popped + kept).returncode == HOLDS
+    assert ensue("check", *both, "-", stdin=popped).returncode == UNDECIDED
+    done = ensue("check", *both, "-", stdin=popped + line("c", 40, pop="q", value="m1") + kept)
+    assert done.returncode == VIOLATED and "`m1` of the queue `q` was popped twice: line 3 and line 4" in done.stdout
+    done = ensue("check", *both, "-", stdin=popped + line("d", 90, is_final=True, pop="q", value=None))
+    assert done.returncode == VIOLATED and "`m2` of the queue `q` was pushed (line 2), and was neither" in done.stdout
+    assert ensue("check", "-", stdin=popped + kept).returncode == UNDECIDED, "nothing else is judged of queues"
+
+
 @pytest.mark.parametrize(
     "text, words",
     [

@@ -135,8 +135,8 @@ def operations(path):
     return [transaction["operations"] for transaction in transactions(path)]
 
 
-def judged(path, status=0):
-    done = ensue("check", path)
+def judged(path, status=0, *words):
+    done = ensue("check", *words, path)
     assert done.returncode == status, done.stdout + done.stderr
 
 
@@ -249,6 +249,53 @@ def test_keys_with_a_home_are_linearizable_if_they_are_read_there(dev, tmp_path,
     assert ensue("check", path).returncode == 0
 
 
+@pytest.mark.parametrize("home, status", [("jobs:*", 0), ("other:*", 1)])
+def test_a_queue_with_a_home_is_popped_once_and_any_queue_at_least_once(dev, tmp_path, home, status):
+    cluster = dev(delay="5ms", flags=["--set", f"keyspace=0 home {home} dc1"])
+    for datacenter in cluster.each():
+        wait_until(lambda to=datacenter: is_taken(cluster.client(to), "other:ready"), 20, "the home can be reached")
+        wait_until(lambda to=datacenter: is_taken(cluster.client(to), "jobs:ready"), 20, "the home can be reached")
+    path = tmp_path / "run.jsonl"
+    with recorder(cluster, path):
+        clients = {datacenter: session(cluster, datacenter) for datacenter in cluster.each()}
+        clients[1].rpush("jobs:{mail}", "early", "next")
+        wait_until(lambda: clients[3].lrange("jobs:{mail}", 0, -1) == ["early", "next"], 10, "the queue arrives")
+        if status == 1:
+            cluster.link(1, 3, "cut")
+            assert clients[1].lpop("jobs:{mail}") == clients[3].lpop("jobs:{mail}") == "early"
+            cluster.link(1, 3, "heal")
+            cluster.converge()
+
+        def work(name, client):
+            for turn in range(20):
+                client.rpush("jobs:{mail}", f"{name}-{turn}")
+                client.blpop(["jobs:{mail}"], 1)
+                client.lmove("jobs:{mail}", "jobs:{mail}:done", "LEFT", "RIGHT")
+
+        threads = [threading.Thread(target=work, args=each) for each in clients.items()]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        cluster.converge()
+        for datacenter in cluster.each():
+            last = session(cluster, datacenter, client_name="ensue-final")
+            last.lrange("jobs:{mail}", 0, -1)
+            last.lrange("jobs:{mail}:done", 0, -1)
+            last.close()
+        for client in clients.values():
+            client.close()
+    judged(path, status, "--property", "popped-once")
+    judged(path, 0, "--property", "popped-at-least-once")
+    # Had the second job been answered as the first, it would be lost, and the first popped twice.
+    recorded = path.read_text()
+    popped = '{"pop":"jobs:{mail}","value":"next"}'
+    assert popped in recorded
+    path.write_text(recorded.replace(popped, popped.replace("next", "early")))
+    judged(path, 1, "--property", "popped-once")
+    judged(path, 1, "--property", "popped-at-least-once")
+
+
 def is_taken(client, key):
     """Whether the home of a key answers."""
     try:
@@ -321,7 +368,7 @@ def test_any_server_that_speaks_the_protocol(redis_server, tmp_path):
                     "MGET x y",
                     f"HSET row f{round_} v{next(numbers)}",
                     "HGETALL row",
-                    "LPUSH list not-recorded",
+                    "APPEND blob not-recorded",
                     "GET n",
                 )
             for client in clients:

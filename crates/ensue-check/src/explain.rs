@@ -122,6 +122,15 @@ pub fn operation_text(history: &History, operation: Operation) -> String {
         }
         Operation::Add { key, delta } => format!("add {delta} to {}", history.key_name(key)),
         Operation::Count { key, value } => format!("count {}={value}", history.key_name(key)),
+        Operation::Push { key, element } => {
+            format!("push {} to {}", value_text(history, element), history.key_name(key))
+        }
+        Operation::Pop { key, element } => {
+            format!("pop {} from {}", value_text(history, element), history.key_name(key))
+        }
+        Operation::Hold { key, element } => {
+            format!("see {} in {}", value_text(history, element), history.key_name(key))
+        }
     }
 }
 

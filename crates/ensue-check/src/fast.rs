@@ -17,6 +17,7 @@ mod index;
 mod inferred;
 mod linearizable;
 mod path;
+mod queues;
 mod reads;
 mod shrink;
 
@@ -30,6 +31,7 @@ use evidence::Evidence;
 use graph::{Graph, StepKind};
 use index::Index;
 use inferred::{Edge, Inferred};
+use queues::Queues;
 use reads::{AmbiguousRead, BrokenRead, INITIAL, Read, Reads};
 
 /// Most ways to say who read from whom that are tried.
@@ -157,6 +159,11 @@ impl<'a> Case<'a> {
             }
             Property::Linearizable => linearizable::judge(self.history, &self.reads),
             Property::DelayOnce => self.delay_once(),
+            Property::PoppedOnce | Property::PoppedAtLeastOnce => match Queues::find(self.history) {
+                None => self.no_reads("the history has no queues"),
+                Some(queues) if property == Property::PoppedOnce => queues.popped_once(),
+                Some(queues) => queues.popped_at_least_once(),
+            },
             _ if !self.reads.any && !self.counters.any() => self.no_reads("the history has no reads"),
             _ => axioms.judge(property),
         };
@@ -209,7 +216,7 @@ impl<'a> Case<'a> {
         let ambiguous = &self.reads.ambiguous;
         let count = ambiguous
             .iter()
-            .try_fold(1_usize, |all, read| all.checked_mul(read.candidates.len()))
+            .try_fold(1_usize, |all, read| all.checked_mul(read.candidates.count()))
             .filter(|&count| {
                 count <= RESOLUTIONS_MAX
                     && count.saturating_mul(self.history.operation_count()) <= RESOLVED_OPERATIONS_MAX
@@ -243,9 +250,9 @@ impl<'a> Case<'a> {
     /// The reads when each ambiguous one has the candidate that the number says.
     fn resolution(&self, mut number: usize) -> Vec<Read> {
         let mut reads = self.reads.certain.clone();
-        for AmbiguousRead { reader, key, candidates } in &self.reads.ambiguous {
-            let writer = candidates[number % candidates.len()];
-            number /= candidates.len();
+        for AmbiguousRead { reader, key, candidates, .. } in &self.reads.ambiguous {
+            let writer = candidates.at(number % candidates.count());
+            number /= candidates.count();
             reads.push(Read { reader: *reader, key: *key, writer });
         }
         reads
@@ -254,7 +261,7 @@ impl<'a> Case<'a> {
     fn ambiguity(&self, read: &AmbiguousRead) -> Reason {
         let key = &self.history.keys[read.key as usize];
         let line = self.history.transactions[read.reader as usize].line;
-        let what = match read.candidates.contains(&INITIAL) {
+        let what = match read.candidates.has_initial() {
             true => "its absence, which is the initial state and was also written by a delete",
             false => "a value that was written more than once",
         };
@@ -290,7 +297,14 @@ impl<'a> Case<'a> {
 
 /// Whether a property is judged with the ambiguous reads at once.
 fn resolves_itself(property: Property) -> bool {
-    matches!(property, Property::ReadIntegrity | Property::Linearizable | Property::DelayOnce)
+    matches!(
+        property,
+        Property::ReadIntegrity
+            | Property::Linearizable
+            | Property::DelayOnce
+            | Property::PoppedOnce
+            | Property::PoppedAtLeastOnce
+    )
 }
 
 /// The properties that are axioms over one index.

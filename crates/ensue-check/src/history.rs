@@ -4,7 +4,8 @@
 //! transactions stand in the order in which it did them. A single command is a transaction of one operation. Names are
 //! interned: keys, values, sessions and datacenters are small numbers, and the tables say what they stand for.
 
-/// A key, by its place in [`History::keys`]. Registers and counters share the table; a key is one or the other.
+/// A key, by its place in [`History::keys`]. Registers, counters and queues share the table; a key is one of
+/// these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub u32);
 
@@ -44,6 +45,26 @@ pub enum Operation {
     Add { key: Key, delta: i64 },
     /// The counter read as this; a counter that nobody added to reads 0.
     Count { key: Key, value: i64 },
+    /// The queue got this element; [`Value::ABSENT`] for one that nobody knows, without an answer.
+    Push { key: Key, element: Value },
+    /// The queue gave this element away; [`Value::ABSENT`] if it was empty, or if no answer came.
+    Pop { key: Key, element: Value },
+    /// The queue was read, and this was one of its elements; [`Value::ABSENT`] if there was none.
+    Hold { key: Key, element: Value },
+}
+
+impl Operation {
+    pub fn key(self) -> Key {
+        match self {
+            Operation::Read { key, .. } | Operation::Write { key, .. } => key,
+            Operation::Add { key, .. } | Operation::Count { key, .. } => key,
+            Operation::Push { key, .. } | Operation::Pop { key, .. } | Operation::Hold { key, .. } => key,
+        }
+    }
+
+    pub fn is_of_queue(self) -> bool {
+        matches!(self, Operation::Push { .. } | Operation::Pop { .. } | Operation::Hold { .. })
+    }
 }
 
 /// How a transaction ended.

@@ -19,11 +19,14 @@ pub enum Property {
     /// About real time, so not among those that a causal store promises.
     Linearizable,
     DelayOnce,
+    /// About queues.
+    PoppedOnce,
+    PoppedAtLeastOnce,
 }
 
 impl Property {
     /// Every property.
-    pub const ALL: [Property; 13] = [
+    pub const ALL: [Property; 15] = [
         Property::ReadIntegrity,
         Property::ReadYourWrites,
         Property::MonotonicReads,
@@ -37,10 +40,11 @@ impl Property {
         Property::Convergence,
         Property::Linearizable,
         Property::DelayOnce,
+        Property::PoppedOnce,
+        Property::PoppedAtLeastOnce,
     ];
 
-    /// What is judged unless something else is asked for: what a causal store promises, which is all that is not about
-    /// real time.
+    /// What is judged unless something else is asked for: what a causal store promises of registers and counters.
     pub const DEFAULT: [Property; 11] = *Property::ALL.first_chunk().expect("there are so many");
 
     /// As the command line and files name it.
@@ -59,6 +63,8 @@ impl Property {
             Property::Convergence => "convergence",
             Property::Linearizable => "linearizable",
             Property::DelayOnce => "delay-once",
+            Property::PoppedOnce => "popped-once",
+            Property::PoppedAtLeastOnce => "popped-at-least-once",
         }
     }
 
@@ -78,6 +84,8 @@ impl Property {
             Property::Convergence => "convergence of final reads",
             Property::Linearizable => "linearizable registers",
             Property::DelayOnce => "delay-once linearizable registers",
+            Property::PoppedOnce => "elements of queues popped once",
+            Property::PoppedAtLeastOnce => "elements of queues popped at least once",
         }
     }
 

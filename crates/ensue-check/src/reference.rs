@@ -110,6 +110,7 @@ fn holds(history: &History, resolved: &Resolved<'_>, property: Property) -> bool
         Property::Counters => counters::hold(history, resolved),
         Property::Convergence => converged(history, resolved),
         Property::Linearizable | Property::DelayOnce => unreachable!("neither is judged here"),
+        Property::PoppedOnce | Property::PoppedAtLeastOnce => unreachable!("queues are not judged here"),
     }
 }
 

@@ -103,6 +103,16 @@ pub enum Pattern {
     ReplacedTwice,
     /// Values of one key each of which would have to come before the other.
     NoOrder,
+    /// An element was popped more often than it was pushed.
+    PoppedTwice,
+    /// An element was popped, or seen in a queue, that nobody pushed.
+    NeverPushed,
+    /// An element was popped, or seen in a queue, before it was pushed.
+    PoppedBeforePush,
+    /// An element was popped and is still there in the end.
+    PoppedAndKept,
+    /// An element was pushed, and in the end neither popped nor there.
+    ElementLost,
 }
 
 /// Why one transaction comes before another.

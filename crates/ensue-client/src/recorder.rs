@@ -10,6 +10,7 @@ mod effect;
 mod journal;
 mod name;
 mod plan;
+mod queue;
 mod track;
 
 use journal::Journal;

@@ -240,7 +240,7 @@ impl Connection {
 
     /// Ends the connection here: the server's side is reset, and a record that is no longer needed is deleted.
     pub fn expire(&mut self, context: &mut Context<'_>) {
-        if self.local.is_some() {
+        if self.has_server() {
             self.reset_server(context);
         }
         // A recovery that came to nothing leaves the record to the server that comes next. While the client may ask
@@ -264,11 +264,17 @@ impl Connection {
 
     /// Whether both sides have said all, as far as this gateway can tell.
     fn is_closed(&self, rules: Rules) -> bool {
-        let ended = self.server_fin.is_some_and(|fin| self.acked > self.mapping.view(fin));
         match self.exchange {
-            Exchange::Unprotected => rules.forget_closed && (self.was_reset || (self.client_closed && ended)),
+            Exchange::Unprotected => {
+                rules.forget_closed && (self.was_reset || (self.client_closed && self.is_fin_acknowledged()))
+            }
             _ => self.client_closed && self.is_answered(),
         }
+    }
+
+    /// Whether the client has acknowledged the server's FIN.
+    fn is_fin_acknowledged(&self) -> bool {
+        self.server_fin.is_some_and(|fin| self.acked > self.mapping.view(fin))
     }
 
     /// The end that stands for the client on this machine.
@@ -299,10 +305,27 @@ impl Connection {
         self.server_first.plus(self.mapping.acknowledged(view).min(self.server_next))
     }
 
-    /// Resets the connection of the local TCP stack, which the client does not notice.
+    /// Whether the local TCP stack may still have the connection. One that nobody knows here any more would answer the
+    /// next SYN between the same ends in its own terms.
+    fn has_server(&self) -> bool {
+        let is_held = match self.stage {
+            Stage::Opening => self.answered,
+            Stage::Open => !(self.was_reset || (self.client_closed && self.is_fin_acknowledged())),
+            Stage::Connecting(_) => true,
+            Stage::LookingUp { .. } | Stage::Broken | Stage::Over => false,
+        };
+        is_held || self.local.is_some()
+    }
+
+    /// Resets the connection of the local TCP stack, which the client does not notice. The stack believes a reset only
+    /// at the number that it waits for (RFC 5961): which one that is depends on whether its last acknowledgment is
+    /// under way, or the last packet that was passed on was lost.
     fn reset_server(&self, context: &mut Context<'_>) {
         let flags = Flags::RST.with(Flags::ACK);
         self.send_server(self.client_next, flags, Vec::new(), 0, context);
+        if self.answered && self.server_acked != self.client_next {
+            self.send_server(self.server_acked, flags, Vec::new(), 0, context);
+        }
     }
 
     /// Acknowledges the client's stream with a packet of the gateway's own.

@@ -96,6 +96,11 @@ impl Trods {
         self.table.len()
     }
 
+    /// The clients of the connections that are known.
+    pub(crate) fn clients(&self) -> impl Iterator<Item = packet::Endpoint> {
+        self.table.keys().map(|key| key.client)
+    }
+
     fn on_client(&mut self, now: Now, bytes: &[u8], packet: Packet) {
         let key = Key { client: packet.source, service: packet.destination };
         if packet.has(Flags::SYN) {

@@ -323,7 +323,7 @@ fn counts(history: &History) -> Vec<Count> {
                     let (reader, own) = (reader as u32, added.get(&key.0).copied().unwrap_or_default());
                     counts.push(Count { reader, key: key.0, value, own, shown: None, late: 0 });
                 }
-                Operation::Read { .. } | Operation::Write { .. } => {}
+                _ => {}
             }
         }
     }

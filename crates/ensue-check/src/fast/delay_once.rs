@@ -44,7 +44,11 @@ pub(super) fn judge(history: &History, reads: &Reads) -> (Finding, Staleness) {
         Err(error) => return (Finding::Undecided(unjudged(history, error)), Staleness::default()),
     };
     let Verdict { reads, stale_reads, stale_run_max, violations } = verdict;
-    let staleness = Staleness { reads, stale: stale_reads, run_max: stale_run_max };
+    // What is stale is counted where the registers have an order, and the reads of all.
+    let staleness = match violations[..] {
+        [] => Staleness { reads, stale: stale_reads, run_max: stale_run_max },
+        _ => Staleness::default(),
+    };
     let finding = match (violations.into_iter().next(), open) {
         (Some(violation), _) => violated(history, &certain, violation),
         (None, Some(reason)) => Finding::Undecided(reason),

@@ -11,6 +11,7 @@
 //! the zones of Gibbons and Korach (1997).
 
 mod blocks;
+mod narrowed;
 mod witness;
 
 use super::reads::{AmbiguousRead, Read, Reads};
@@ -18,6 +19,7 @@ use super::{Evidence, Finding, RESOLUTIONS_MAX, RESOLVED_OPERATIONS_MAX};
 use crate::history::{History, Operation, Outcome};
 use crate::report::Reason;
 use blocks::Blocks;
+use narrowed::Narrowed;
 
 pub(super) use blocks::write_of;
 pub(super) use witness::{read_before_write, value_of_writer};
@@ -118,7 +120,7 @@ fn unless_broken_off(history: &History, finding: Finding) -> Finding {
 }
 
 impl Register<'_> {
-    fn judge(mut self) -> Finding {
+    fn judge(self) -> Finding {
         if self.reads.is_empty() && self.ambiguous.is_empty() {
             return Finding::Holds;
         }
@@ -153,15 +155,10 @@ impl Register<'_> {
 
     /// A register whose values are written more than once has an order if it has one for some way to say which write
     /// each read saw.
-    fn resolve(&mut self) -> Finding {
-        self.drop_impossible();
-        let ways =
-            self.ambiguous.iter().try_fold(1_usize, |all, read| all.checked_mul(read.candidates.len()));
+    fn resolve(&self) -> Finding {
         let operations = self.writers.len() + self.reads.len() + self.ambiguous.len();
-        let is_tried = |&ways: &usize| {
-            ways <= RESOLUTIONS_MAX && ways.saturating_mul(operations) <= RESOLVED_OPERATIONS_MAX
-        };
-        let Some(ways) = ways.filter(is_tried) else {
+        let ways_max = RESOLUTIONS_MAX.min(RESOLVED_OPERATIONS_MAX / operations.max(1));
+        let Some(narrowed) = Narrowed::new(self.history, self.writers, &self.ambiguous, ways_max) else {
             let AmbiguousRead { reader, .. } = self.ambiguous[0];
             let key = &self.history.keys[self.key as usize];
             let text = format!("`{key}` was read as what several wrote, in too many ways to try all");
@@ -171,57 +168,19 @@ impl Register<'_> {
             });
         };
         let mut first = None;
-        for way in 0..ways {
-            match self.check(&self.way(way)) {
+        for way in 0..narrowed.ways {
+            match self.check(&narrowed.way(way)) {
                 Ok(()) => return Finding::Holds,
                 Err(evidence) => drop(first.get_or_insert(evidence)),
             }
         }
         let mut evidence = first.expect("each read has a candidate, so there is a way");
-        if ways > 1 {
+        if narrowed.fruitless > 1 {
+            let ways = narrowed.fruitless;
             let note = format!("; so it is in each of {ways} ways to say which write each read saw");
             evidence.detail.push_str(&note);
         }
         Finding::Violated(evidence)
-    }
-
-    fn way(&self, mut number: usize) -> Vec<Read> {
-        let choose = |AmbiguousRead { reader, key, candidates }: &AmbiguousRead| {
-            let writer = candidates[number % candidates.len()];
-            number /= candidates.len();
-            Read { reader: *reader, key: *key, writer }
-        };
-        self.ambiguous.iter().map(choose).collect()
-    }
-
-    /// Drops candidates that began after the read ended, and those that another write replaced before the read began,
-    /// as long as one is left.
-    fn drop_impossible(&mut self) {
-        let history = self.history;
-        let mut spans: Vec<Span> = self.writers.iter().map(|&writer| Span::of(history, writer)).collect();
-        spans.sort_by_key(|span| span.end);
-        // Beside each write: the latest start of those that ended no later.
-        let mut latest = -1;
-        let starts: Vec<Time> = spans
-            .iter()
-            .map(|span| {
-                latest = span.start.max(latest);
-                latest
-            })
-            .collect();
-        for read in &mut self.ambiguous {
-            let reader = Span::of(history, read.reader);
-            let ended = spans.partition_point(|span| span.end < reader.start);
-            let replaced_before = ended.checked_sub(1).map_or(-1, |last| starts[last]);
-            let is_possible = |writer: &u32| {
-                let writer = write_of(history, *writer);
-                writer.start <= reader.end && writer.end >= replaced_before
-            };
-            let possible: Vec<u32> = read.candidates.iter().copied().filter(is_possible).collect();
-            if !possible.is_empty() {
-                read.candidates = possible;
-            }
-        }
     }
 }
 

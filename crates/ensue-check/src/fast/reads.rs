@@ -3,6 +3,7 @@
 use crate::history::{History, Operation, Outcome, Transaction, Value};
 use crate::report::{Pattern, Reason};
 use crate::tables::Map;
+use std::rc::Rc;
 
 /// In place of a writer: the initial transaction.
 pub(super) const INITIAL: u32 = u32::MAX;
@@ -20,7 +21,45 @@ pub(super) struct Read {
 pub(super) struct AmbiguousRead {
     pub reader: u32,
     pub key: u32,
-    pub candidates: Vec<u32>,
+    pub value: Value,
+    pub candidates: Candidates,
+}
+
+/// Whose write a read may have seen, in the order of the history. All reads of one value share one list, because a lock
+/// that is taken and released many times is read as *absent* as often as that was written.
+#[derive(Clone, Debug)]
+pub(super) struct Candidates {
+    has_initial: bool,
+    writers: Rc<[u32]>,
+    /// The place in the list of the reader itself, which does not count.
+    own: Option<usize>,
+}
+
+impl Candidates {
+    fn new(has_initial: bool, writers: Rc<[u32]>, reader: u32) -> Candidates {
+        let own = writers.binary_search(&reader).ok();
+        Candidates { has_initial, writers, own }
+    }
+
+    pub fn count(&self) -> usize {
+        usize::from(self.has_initial) + self.writers.len() - usize::from(self.own.is_some())
+    }
+
+    /// The candidate of this number, below their count. The initial transaction comes first.
+    pub fn at(&self, number: usize) -> u32 {
+        let Some(place) = number.checked_sub(usize::from(self.has_initial)) else { return INITIAL };
+        let is_after_own = self.own.is_some_and(|own| own <= place);
+        self.writers[place + usize::from(is_after_own)]
+    }
+
+    pub fn has_initial(&self) -> bool {
+        self.has_initial
+    }
+
+    /// The list that reads of one value share, the reader itself included.
+    pub fn shared(&self) -> &Rc<[u32]> {
+        &self.writers
+    }
 }
 
 /// A read that no write explains.
@@ -89,7 +128,7 @@ impl Reads {
                         None => self.external(history, writes, Asked { reader, place, key: key.0, value }),
                     }
                 }
-                Operation::Add { .. } | Operation::Count { .. } => {}
+                _ => {}
             }
         }
     }
@@ -97,31 +136,31 @@ impl Reads {
     fn external(&mut self, history: &History, writes: &Writes, asked: Asked) {
         let Asked { reader, key, value, .. } = asked;
         let found = writes.of(key, value);
-        let mut candidates = Candidates::default();
-        if value == Value::ABSENT {
-            candidates.add(INITIAL);
-        }
-        if let Some(found) = found {
-            writes.each_writer(key, value, found, |writer| {
-                if writer != reader {
-                    candidates.add(writer);
-                }
-            });
-        }
-        match (candidates.one, candidates.more) {
-            (None, _) => self.unexplained(history, found, asked),
-            (Some(writer), more) if more.is_empty() => {
-                self.certain.push(Read { reader, key, writer });
-                if let Some(wrong) =
-                    found.and_then(|found| found.wrong).filter(|wrong| wrong.writer != reader)
-                {
-                    self.doubt(history, asked, wrong);
-                }
+        let has_initial = value == Value::ABSENT;
+        let candidates = match writes.writers(key, value) {
+            Writers::Several(writers) => Candidates::new(has_initial, writers.clone(), reader),
+            Writers::One(writer) if has_initial && writer != reader => {
+                Candidates::new(true, Rc::new([writer]), reader)
             }
-            (Some(writer), mut more) => {
-                more.insert(0, writer);
-                self.ambiguous.push(AmbiguousRead { reader, key, candidates: more });
+            Writers::One(writer) if writer != reader => return self.one(history, asked, writer, found),
+            Writers::One(_) | Writers::Nobody if has_initial => {
+                return self.one(history, asked, INITIAL, found);
             }
+            Writers::One(_) | Writers::Nobody => return self.unexplained(history, found, asked),
+        };
+        match candidates.count() {
+            0 => self.unexplained(history, found, asked),
+            1 => self.one(history, asked, candidates.at(0), found),
+            _ => self.ambiguous.push(AmbiguousRead { reader, key, value, candidates }),
+        }
+    }
+
+    /// Only this write explains the read.
+    fn one(&mut self, history: &History, asked: Asked, writer: u32, found: Option<&Written>) {
+        let Asked { reader, key, .. } = asked;
+        self.certain.push(Read { reader, key, writer });
+        if let Some(wrong) = found.and_then(|found| found.wrong).filter(|wrong| wrong.writer != reader) {
+            self.doubt(history, asked, wrong);
         }
     }
 
@@ -171,22 +210,6 @@ struct Asked {
     value: Value,
 }
 
-#[derive(Default)]
-struct Candidates {
-    one: Option<u32>,
-    /// Nearly always empty, and then it costs nothing.
-    more: Vec<u32>,
-}
-
-impl Candidates {
-    fn add(&mut self, writer: u32) {
-        match self.one {
-            None => self.one = Some(writer),
-            Some(_) => self.more.push(writer),
-        }
-    }
-}
-
 /// A write that nobody may see.
 #[derive(Clone, Copy, Debug)]
 struct Wrong {
@@ -206,12 +229,13 @@ struct Written {
 /// Every write, by key and value.
 struct Writes {
     by_content: Map<u64, Written>,
-    repeated: Map<u64, Vec<u32>>,
+    repeated: Map<u64, Rc<[u32]>>,
 }
 
 impl Writes {
     fn find(history: &History) -> Writes {
         let mut writes = Writes { by_content: Map::default(), repeated: Map::default() };
+        let mut repeated = Map::default();
         let mut latest = LatestWrite::new(history.keys.len());
         for (index, transaction) in history.transactions.iter().enumerate() {
             latest.begin();
@@ -223,14 +247,19 @@ impl Writes {
             for (place, operation) in transaction.operations.iter().enumerate() {
                 let Operation::Write { key, value } = *operation else { continue };
                 let is_final = latest.of(key.0) == Some(place as u32);
-                writes.add(index as u32, key.0, value, is_final, transaction.outcome);
+                let content = content(key.0, value);
+                let before = writes.add(index as u32, content, is_final, transaction.outcome);
+                if let Some(first) = before {
+                    repeated.entry(content).or_insert_with(|| vec![first]).push(index as u32);
+                }
             }
         }
+        writes.repeated = repeated.into_iter().map(|(content, writers)| (content, writers.into())).collect();
         writes
     }
 
-    fn add(&mut self, writer: u32, key: u32, value: Value, is_final: bool, outcome: Outcome) {
-        let content = content(key, value);
+    /// Answers who wrote the same first, if this is one of several that count.
+    fn add(&mut self, writer: u32, content: u64, is_final: bool, outcome: Outcome) -> Option<u32> {
         let written = self.by_content.entry(content).or_default();
         if outcome == Outcome::Failed {
             written.wrong.get_or_insert(Wrong { writer, pattern: Pattern::AbortedRead });
@@ -238,23 +267,31 @@ impl Writes {
             written.wrong.get_or_insert(Wrong { writer, pattern: Pattern::IntermediateRead });
         } else if let Some(first) = written.finally {
             written.is_repeated = true;
-            self.repeated.entry(content).or_insert_with(|| vec![first]).push(writer);
+            return Some(first);
         } else {
             written.finally = Some(writer);
         }
+        None
     }
 
     fn of(&self, key: u32, value: Value) -> Option<&Written> {
         self.by_content.get(&content(key, value))
     }
 
-    fn each_writer(&self, key: u32, value: Value, written: &Written, mut take: impl FnMut(u32)) {
-        if written.is_repeated {
-            self.repeated[&content(key, value)].iter().copied().for_each(take);
-        } else if let Some(writer) = written.finally {
-            take(writer);
+    fn writers(&self, key: u32, value: Value) -> Writers<'_> {
+        match self.of(key, value) {
+            Some(written) if written.is_repeated => Writers::Several(&self.repeated[&content(key, value)]),
+            Some(Written { finally: Some(writer), .. }) => Writers::One(*writer),
+            _ => Writers::Nobody,
         }
     }
+}
+
+/// Who wrote a value last in their transactions, and did not fail.
+enum Writers<'a> {
+    Nobody,
+    One(u32),
+    Several(&'a Rc<[u32]>),
 }
 
 fn content(key: u32, value: Value) -> u64 {

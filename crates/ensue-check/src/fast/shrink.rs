@@ -43,7 +43,9 @@ pub(super) fn shrink(
         | Property::Counters
         | Property::Convergence
         | Property::Linearizable
-        | Property::DelayOnce => return evidence,
+        | Property::DelayOnce
+        | Property::PoppedOnce
+        | Property::PoppedAtLeastOnce => return evidence,
         _ => {}
     }
     // What shows that another property is violated often shows this one, too, and may be shorter.
@@ -180,7 +182,10 @@ impl Part {
                     let (Operation::Read { key, .. }
                     | Operation::Write { key, .. }
                     | Operation::Add { key, .. }
-                    | Operation::Count { key, .. }) = &mut operation;
+                    | Operation::Count { key, .. }
+                    | Operation::Push { key, .. }
+                    | Operation::Pop { key, .. }
+                    | Operation::Hold { key, .. }) = &mut operation;
                     let next = keys.len() as u32;
                     key.0 = *keys.entry(key.0).or_insert(next);
                     last.operations.push(operation);

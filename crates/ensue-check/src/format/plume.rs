@@ -133,6 +133,9 @@ pub fn write(history: &History, output: &mut dyn Write) -> Result<(), WriteError
                 Operation::Add { .. } | Operation::Count { .. } => {
                     return Err(not_expressible(transaction, "a counter"));
                 }
+                Operation::Push { .. } | Operation::Pop { .. } | Operation::Hold { .. } => {
+                    return Err(not_expressible(transaction, "a queue"));
+                }
             };
             writeln!(output, "{letter}({},{},{},{name})", key.0, value.0, transaction.session.0)?;
         }

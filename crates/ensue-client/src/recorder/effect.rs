@@ -36,6 +36,21 @@ pub(super) enum Step {
     Flush {
         keyspace: Option<u8>,
     },
+    /// An element went into a queue; one that nobody knows is not named.
+    Push {
+        queue: String,
+        element: Option<String>,
+    },
+    /// An element came out of a queue, or none did. Without an answer nothing is said of it.
+    Pop {
+        queue: String,
+        element: Option<Option<String>>,
+    },
+    /// A queue was read, and this was in it, or nothing.
+    Hold {
+        queue: String,
+        element: Option<String>,
+    },
 }
 
 /// All that a command stands for in a history.
@@ -87,6 +102,10 @@ impl Effect {
             Plan::Add { place, amount } => Effect::steps(vec![add(place, *amount)]),
             Plan::Rename { from, to, .. } => Effect::steps(vec![rename(from, to)]),
             Plan::Flush { keyspace } => Effect::steps(vec![Step::Flush { keyspace: *keyspace }]),
+            Plan::Queue(queue) => queue.possible().map_or_else(
+                || Effect::opaque(&queue.names(), "a removal of many elements without an answer"),
+                Effect::steps,
+            ),
             Plan::Opaque { rows, command } => Effect::opaque(rows, command),
             _ => Effect::default(),
         }
@@ -175,6 +194,7 @@ fn understood(plan: &Plan, reply: &Reply) -> Option<Effect> {
             _ => vec![read(to, None), rename(from, to)],
         },
         Plan::Flush { keyspace } => vec![Step::Flush { keyspace: *keyspace }],
+        Plan::Queue(queue) => queue.done(reply)?,
         Plan::Opaque { rows, command } => return Some(Effect::opaque(rows, command)),
     }))
 }
@@ -265,6 +285,7 @@ fn places(plan: &Plan) -> Vec<String> {
         }
         Plan::SetMany { pairs } => pairs.iter().map(|(place, _)| place.clone()).collect(),
         Plan::Opaque { rows, .. } => rows.clone(),
+        Plan::Queue(queue) => queue.names(),
     }
 }
 
@@ -289,18 +310,18 @@ fn expiring(place: &str, expires: bool) -> Vec<String> {
 }
 
 /// What a place held; nothing at all if the answer is no such thing.
-fn content(reply: &Reply) -> Option<Option<String>> {
+pub(super) fn content(reply: &Reply) -> Option<Option<String>> {
     match reply {
         Reply::Nil | Reply::NilArray => Some(None),
         other => text(other).map(Some),
     }
 }
 
-fn text(reply: &Reply) -> Option<String> {
+pub(super) fn text(reply: &Reply) -> Option<String> {
     bytes(reply).map(name::value)
 }
 
-fn bytes(reply: &Reply) -> Option<&[u8]> {
+pub(super) fn bytes(reply: &Reply) -> Option<&[u8]> {
     match reply {
         Reply::Bulk(bytes) | Reply::Verbatim(bytes) | Reply::BigNumber(bytes) => Some(bytes),
         Reply::Status(words) => Some(words.as_bytes()),
@@ -308,7 +329,7 @@ fn bytes(reply: &Reply) -> Option<&[u8]> {
     }
 }
 
-fn integer(reply: &Reply) -> Option<i64> {
+pub(super) fn integer(reply: &Reply) -> Option<i64> {
     match reply {
         Reply::Integer(value) => Some(*value),
         Reply::Boolean(value) => Some(i64::from(*value)),
@@ -316,7 +337,7 @@ fn integer(reply: &Reply) -> Option<i64> {
     }
 }
 
-fn items(reply: &Reply) -> Option<&[Reply]> {
+pub(super) fn items(reply: &Reply) -> Option<&[Reply]> {
     match reply {
         Reply::Array(items) | Reply::Set(items) => Some(items),
         _ => None,

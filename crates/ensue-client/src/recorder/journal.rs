@@ -177,6 +177,17 @@ fn step(step: &Step) -> String {
         Step::Flush { keyspace: None } => r#"{"flush":"all"}"#.to_owned(),
         Step::Add { place, delta } => format!(r#"{{"add":{},"delta":{delta}}}"#, quoted(place)),
         Step::Count { place, value } => format!(r#"{{"count":{},"value":{value}}}"#, quoted(place)),
+        Step::Push { queue, element: None } => format!(r#"{{"push":{}}}"#, quoted(queue)),
+        Step::Push { queue, element } => {
+            format!(r#"{{"push":{},"value":{}}}"#, quoted(queue), value_text(element))
+        }
+        Step::Pop { queue, element: None } => format!(r#"{{"pop":{}}}"#, quoted(queue)),
+        Step::Pop { queue, element: Some(element) } => {
+            format!(r#"{{"pop":{},"value":{}}}"#, quoted(queue), value_text(element))
+        }
+        Step::Hold { queue, element } => {
+            format!(r#"{{"hold":{},"value":{}}}"#, quoted(queue), value_text(element))
+        }
     }
 }
 

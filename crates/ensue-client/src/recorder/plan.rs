@@ -5,6 +5,7 @@
 //! by reads and writes of single places leaves its keys out of the check.
 
 use super::name;
+use super::queue::QueuePlan;
 use bytes::Bytes;
 use ensue_resp::request::{GetExpiry, SetCondition, SetExpiry};
 use ensue_resp::{Request, Route, command};
@@ -82,6 +83,8 @@ pub(super) enum Plan {
     Flush {
         keyspace: Option<u8>,
     },
+    /// Puts something into queues, takes it out, or looks.
+    Queue(QueuePlan),
     /// Changes these rows in a way that cannot be said here; all rows if there are none.
     Opaque {
         rows: Vec<String>,
@@ -161,13 +164,17 @@ impl Plan {
                 Plan::Flush { keyspace: (!every_keyspace).then_some(keyspace) }
             }
             Request::Expire { key: name, .. } => Plan::Expire { place: key(&name) },
-            request => Plan::of_elements(&request, keyspace).unwrap_or_else(|| match spec.is_write() {
-                false => Plan::Nothing,
-                true => {
-                    let rows = command::keys(spec, args).map(|name| name::key(keyspace, name)).collect();
-                    Plan::Opaque { rows, command: spec.name.to_uppercase() }
-                }
-            }),
+            request => {
+                let queue = || QueuePlan::of(&request, keyspace).map(Plan::Queue);
+                let plan = Plan::of_elements(&request, keyspace).or_else(queue);
+                plan.unwrap_or_else(|| match spec.is_write() {
+                    false => Plan::Nothing,
+                    true => {
+                        let rows = command::keys(spec, args).map(|name| name::key(keyspace, name)).collect();
+                        Plan::Opaque { rows, command: spec.name.to_uppercase() }
+                    }
+                })
+            }
         }
     }
 
@@ -211,6 +218,7 @@ impl Plan {
             Plan::Read { places, .. } | Plan::Contains { places } => texts(places),
             Plan::Remove { places } | Plan::Insert { places } => texts(places),
             Plan::Opaque { rows, .. } => texts(rows),
+            Plan::Queue(queue) => queue.bytes(),
             Plan::SetMany { pairs } => {
                 pairs.iter().map(|(place, value)| place.len() + value.len() + 48).sum()
             }

@@ -159,13 +159,84 @@ fn hashes_and_sets() {
 #[test]
 fn what_cannot_be_said_leaves_its_keys_out() {
     check_left_out("APPEND x 1", Reply::Integer(1), &["x"]);
-    check_left_out("LPUSH list a", Reply::Integer(1), &["list"]);
+    check_left_out("LTRIM list 0 1", Reply::OK, &["list"]);
+    check_left_out("LSET list 0 a", Reply::OK, &["list"]);
     check_left_out("GEOADD places a", Reply::Integer(1), &["places", "a"]);
     check_left_out("INCRBYFLOAT x 1.5", bulk("1.5"), &["x"]);
     check_nothing("DEL x y", Reply::error("READONLY no"));
     check_nothing("STRLEN x", Reply::Integer(3));
     check_nothing("PING", Reply::Status("PONG".into()));
     check_nothing("GET x", Reply::error("WRONGTYPE no"));
+}
+
+#[test]
+fn queues() {
+    let array = |items: &[&str]| Reply::Array(items.iter().map(|item| bulk(item)).collect());
+    check("RPUSH q a b", Reply::Integer(2), r#"{"push":"q","value":"a"},{"push":"q","value":"b"}"#);
+    check("LPUSHX q a", Reply::Integer(7), r#"{"push":"q","value":"a"}"#);
+    check_nothing("LPUSHX q a", Reply::Integer(0));
+    check("LINSERT q BEFORE a b", Reply::Integer(7), r#"{"push":"q","value":"b"}"#);
+    check_nothing("LINSERT q BEFORE a b", Reply::Integer(-1));
+    check("LPOP q", bulk("a"), r#"{"pop":"q","value":"a"}"#);
+    check("RPOP q", Reply::Nil, r#"{"pop":"q","value":null}"#);
+    check("LPOP q 2", array(&["a", "b"]), r#"{"pop":"q","value":"a"},{"pop":"q","value":"b"}"#);
+    check("LPOP q 2", array(&["a"]), r#"{"pop":"q","value":"a"},{"pop":"q","value":null}"#);
+    check("BLPOP p q 0", array(&["q", "a"]), r#"{"pop":"q","value":"a"}"#);
+    check("BLPOP p q 1", Reply::NilArray, r#"{"pop":"p","value":null},{"pop":"q","value":null}"#);
+    check(
+        "LMPOP 2 p q LEFT COUNT 1",
+        Reply::Array(vec![bulk("q"), array(&["a"])]),
+        r#"{"pop":"q","value":"a"}"#,
+    );
+    check("BLMPOP 1 1 q LEFT", Reply::NilArray, r#"{"pop":"q","value":null}"#);
+    for moves in ["LMOVE q p LEFT LEFT", "RPOPLPUSH q p", "BLMOVE q p LEFT LEFT 0", "BRPOPLPUSH q p 0"] {
+        check(moves, bulk("a"), r#"{"pop":"q","value":"a"},{"push":"p","value":"a"}"#);
+        check(moves, Reply::Nil, r#"{"pop":"q","value":null}"#);
+    }
+    check("LREM q 0 a", Reply::Integer(2), r#"{"pop":"q","value":"a"},{"pop":"q","value":"a"}"#);
+    check_nothing("LREM q 0 a", Reply::Integer(0));
+    check("LRANGE q 0 -1", array(&["a", "b"]), r#"{"hold":"q","value":"a"},{"hold":"q","value":"b"}"#);
+    check("LRANGE q 0 -1", Reply::Array(Vec::new()), r#"{"hold":"q","value":null}"#);
+    check_nothing("LRANGE q 0 5", array(&["a"]));
+    check_nothing("LLEN q", Reply::Integer(1));
+    check_left_out("BLPOP p q 0", array(&["elsewhere", "a"]), &["p", "q"]);
+}
+
+/// The name in the answer is that of the command, without the keyspace.
+#[test]
+fn queues_of_other_keyspaces_have_names_of_their_own() {
+    let mut bench = Bench::new();
+    bench.ask("SELECT 3", Reply::OK);
+    bench.ask("BRPOP p q 0", Reply::Array(vec![bulk("q"), bulk("a")]));
+    assert!(bench.finish()[0].contains(r#"[{"pop":"[3]q","value":"a"}]"#));
+}
+
+#[test]
+fn queue_commands_without_an_answer_may_have_happened() {
+    for (command, operations) in [
+        ("RPUSH q a", r#"{"push":"q","value":"a"}"#),
+        ("LPOP q", r#"{"pop":"q"}"#),
+        ("LPOP q 2", r#"{"pop":"q"},{"pop":"q"}"#),
+        ("BLPOP p q 0", r#"{"pop":"p"},{"pop":"q"}"#),
+        ("LMOVE q p LEFT LEFT", r#"{"pop":"q"},{"push":"p"}"#),
+        ("LREM q -1 a", r#"{"pop":"q"}"#),
+    ] {
+        for reply in [Some(Reply::error("UNKNOWN who knows")), None] {
+            let mut bench = Bench::new();
+            bench.send(command);
+            if let Some(reply) = reply {
+                bench.answer(reply);
+            }
+            let lines = bench.finish();
+            assert!(lines[0].contains(&format!(r#""end":null,"operations":[{operations}]}}"#)), "{lines:?}");
+        }
+    }
+    for command in ["LPOP q 1001", "LREM q 0 a"] {
+        check_left_out(command, Reply::error("UNKNOWN who knows"), &["q"]);
+    }
+    let mut bench = Bench::new();
+    bench.ask("RPUSH q a", Reply::error("WRONGTYPE no"));
+    assert!(bench.finish()[0].contains(r#""status":"failed","operations":[{"push":"q","value":"a"}]"#));
 }
 
 #[test]

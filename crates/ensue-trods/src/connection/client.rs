@@ -106,12 +106,7 @@ impl Connection {
             }
             return;
         }
-        // Which of the two the server's TCP waits for depends on whether its last acknowledgment is under way.
         self.reset_server(context);
-        if self.server_acked != self.client_next {
-            let flags = Flags::RST.with(Flags::ACK);
-            self.send_server(self.server_acked, flags, Vec::new(), 0, context);
-        }
         self.delete_record(context);
         if let Exchange::Saving(saving) = &self.exchange {
             self.saved = Some(saving.asked.start);
@@ -266,7 +261,7 @@ impl Connection {
             return self.unprotect(context);
         }
         let done = if answering.close {
-            self.server_fin.is_some_and(|fin| self.acked > self.mapping.view(fin))
+            self.is_fin_acknowledged()
         } else {
             answering.body_end.is_some_and(|end| self.acked >= end)
         };

@@ -348,6 +348,7 @@ impl Connection {
     ) {
         let Some(port) = context.out.allocate(self.key) else { return self.give_up(context) };
         self.local = Some(port);
+        self.answered = false;
         self.mapping = Mapping::default();
         let near = self.near_end(context.config);
         let mut syn = Packet::acknowledgment(near, self.key.service, first.minus(1), Seq(0));
@@ -360,6 +361,7 @@ impl Connection {
     pub(super) fn on_local_syn_ack(&mut self, packet: &Packet, context: &mut Context<'_>) {
         let Stage::Connecting(connecting) = std::mem::replace(&mut self.stage, Stage::Open) else { return };
         let Connecting { trigger, first, resume } = *connecting;
+        self.answered = true;
         self.server_first = packet.seq.plus(1);
         self.server_acked = packet.ack;
         self.server_window = packet.window;

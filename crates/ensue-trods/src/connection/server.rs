@@ -74,7 +74,11 @@ impl Connection {
                 return self.on_failure(bytes, context);
             }
             self.was_reset = true;
-            return self.pass(bytes, &packet, self.server_next, context);
+            // A client believes a reset only at the number that it waits for. A TCP that knows no connection takes that
+            // from the client's own packet; what says nothing stands after all that was sent.
+            let offset = packet.seq.offset(self.server_first, self.server_next);
+            let offset = offset.filter(|offset| *offset <= self.server_next).unwrap_or(self.server_next);
+            return self.pass(bytes, &packet, offset, context);
         }
         let Some(offset) = packet.seq.offset(self.server_first, self.server_next) else { return };
         let end = offset + packet.payload.len() as u64;

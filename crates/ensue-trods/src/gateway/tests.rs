@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::{Mode, Objects, Rules};
-use crate::limits::{BODY_BYTES_MAX, OPENING_US_MAX, UNCONFIRMED_US_MAX};
+use crate::limits::{BODY_BYTES_MAX, BROKEN_US, IDLE_US_MAX, OPENING_US_MAX, UNCONFIRMED_US_MAX};
 use crate::output::Verdict;
 use crate::packet::{Endpoint, Timestamps};
 use crate::record::{Path, Record};
@@ -465,6 +465,67 @@ fn what_is_left_of_a_broken_connection_meets_no_other() {
     assert_eq!((rig.to_server[0].seq, rig.to_server[0].flags), (end, Flags::RST));
     rig.server(S.minus(1), Seq(9_000_001), Flags::SYN.with(Flags::ACK), b"");
     assert!(is_syn(rig.shown()));
+}
+
+/// Of what the server's TCP gets, the last packet of the client may be lost; it believes a reset only where it is.
+#[test]
+fn a_connection_that_breaks_is_reset_wherever_its_server_is() {
+    let mut rig = Rig::new(Mode::Kv);
+    let first = rig.open();
+    rig.client(C, first, Flags::ACK, KEEP);
+    // FIN of an application that has not read the request.
+    rig.server(S, C, Flags::ACK.with(Flags::FIN), b"");
+    let resets: Vec<Seq> = rig.to_server.iter().map(|packet| packet.seq).collect();
+    assert_eq!(resets, [C.plus(KEEP.len() as u64), C]);
+    assert!(rig.to_server.iter().all(|packet| packet.has(Flags::RST)));
+}
+
+/// A client's TCP believes a reset only at the number that it waits for, which the server's TCP has from the client.
+#[test]
+fn a_reset_that_is_passed_stands_where_the_client_is() {
+    let mut rig = Rig::new(Mode::Kv);
+    let first = rig.open();
+    rig.client(C, first, Flags::ACK, b"POST / HTTP/1.0\r\n\r\n");
+    rig.server(S, C.plus(19), Flags::ACK, &[0; 1000]);
+    for (seq, shown) in [(S.plus(300), 300), (S.plus(1000), 1000), (S.plus(5000), 1000), (S.minus(9), 1000)] {
+        rig.server(seq, C.plus(19), Flags::RST.with(Flags::ACK), b"");
+        assert_eq!((rig.shown().seq, rig.shown().flags.has(Flags::RST)), (first.plus(shown), true));
+    }
+}
+
+/// A server's TCP that has a connection of which the gateway knows nothing answers the next SYN in its own terms.
+#[test]
+fn a_connection_that_is_forgotten_ends_at_the_server() {
+    let mut rig = Rig::new(Mode::Kv);
+    rig.open();
+    rig.tick(IDLE_US_MAX + 1);
+    assert_eq!((rig.to_server.len(), rig.trods.connections()), (1, 0));
+    assert_eq!((rig.to_server[0].seq, rig.to_server[0].source), (C, CLIENT));
+    assert!(rig.to_server[0].has(Flags::RST));
+    // Nothing answered this one.
+    rig.client(C.minus(1), Seq(0), Flags::SYN, b"");
+    rig.tick(OPENING_US_MAX + 1);
+    assert_eq!((rig.to_server.len(), rig.trods.connections()), (0, 0));
+    // The client says that it is done, and has not the server's FIN; or has it, and the server's TCP is done, too.
+    for acknowledged in [false, true] {
+        let first = rig.open();
+        rig.client(C, first, Flags::ACK.with(Flags::FIN), b"");
+        rig.server(S, C.plus(1), Flags::ACK.with(Flags::FIN), b"");
+        if acknowledged {
+            rig.client(C.plus(1), first.plus(1), Flags::ACK, b"");
+        }
+        rig.client(Seq(9_000_000), Seq(0), Flags::SYN, b"");
+        let seqs: Vec<Seq> = rig.to_server.iter().map(|packet| packet.seq).collect();
+        if acknowledged {
+            assert_eq!(seqs, [Seq(9_000_000)]);
+        } else {
+            assert_eq!(seqs, [C.plus(1), Seq(9_000_000)]);
+            assert!(rig.to_server[0].has(Flags::RST));
+        }
+        rig.server(Seq(0), Seq(9_000_001), Flags::RST.with(Flags::ACK), b"");
+        rig.tick(BROKEN_US + 1);
+        assert_eq!(rig.trods.connections(), 0);
+    }
 }
 
 #[test]

@@ -32,13 +32,16 @@ pub struct Client {
     asked: usize,
     done: usize,
     read: Vec<u8>,
+    /// All that it received.
+    received: Vec<u8>,
     /// The body of the response that is being read.
     expected: Vec<u8>,
 }
 
 impl Client {
     pub fn new(wish: Wish) -> Self {
-        let mut client = Self { wish, asked: 0, done: 0, read: Vec::new(), expected: Vec::new() };
+        let mut client =
+            Self { wish, asked: 0, done: 0, read: Vec::new(), received: Vec::new(), expected: Vec::new() };
         client.expect();
         client
     }
@@ -53,6 +56,15 @@ impl Client {
 
     pub fn is_done(&self) -> bool {
         self.done == self.wish.objects.len()
+    }
+
+    /// The object that it fetches, if it is one.
+    pub fn only_object(&self) -> Option<&Object> {
+        self.wish.objects.first().filter(|_| self.wish.objects.len() == 1)
+    }
+
+    pub fn received(&self) -> &[u8] {
+        &self.received
     }
 
     /// The requests to send now.
@@ -75,6 +87,7 @@ impl Client {
     /// Takes bytes, and whether the server's stream has ended after them.
     pub fn on_bytes(&mut self, bytes: &[u8], ended: bool) -> Result<(), Trouble> {
         self.read.extend_from_slice(bytes);
+        self.received.extend_from_slice(bytes);
         while let Some(object) = self.wish.objects.get(self.done) {
             let Some(length) = self.check(object, ended).map_err(Trouble::Wrong)? else { break };
             self.read.drain(..length);

@@ -31,6 +31,8 @@ pub struct Host {
     sockets: BTreeMap<Endpoint, (Tcp, Application)>,
     random: Random,
     complaint: Option<&'static str>,
+    /// What the application answered, if it fails by chance.
+    answers: Vec<Vec<u8>>,
 }
 
 impl Host {
@@ -45,6 +47,7 @@ impl Host {
             sockets: BTreeMap::new(),
             random,
             complaint: None,
+            answers: Vec::new(),
         }
     }
 
@@ -58,6 +61,11 @@ impl Host {
 
     pub fn complaint(&self) -> Option<&'static str> {
         self.complaint
+    }
+
+    /// What the application answered, if it fails by chance: one answer an element where each connection has one.
+    pub fn answers(&self) -> impl Iterator<Item = &[u8]> {
+        self.answers.iter().map(Vec::as_slice)
     }
 
     /// Whether the TCP stack has an open connection of this client.
@@ -225,6 +233,9 @@ impl Host {
         if has_application && !bytes.is_empty() {
             let (answer, close) = application.on_bytes(&bytes, now, &self.style, objects);
             tcp.write(&answer);
+            if self.style.ill_permille > 0 {
+                self.answers.push(answer);
+            }
             if close {
                 tcp.close();
             }

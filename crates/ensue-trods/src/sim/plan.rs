@@ -97,12 +97,6 @@ impl Harm {
         let stamps = mode == Mode::Ts && self.stranger_permille > 0;
         has_faults && (store || self.plain || self.ill_permille > 0 || stamps)
     }
-
-    /// Whether a download may be wrong: without a store nothing arbitrates between two servers that answer one request,
-    /// so what they answer must be the same, and an application that fails by chance answers something else.
-    pub fn mixes(&self, has_faults: bool, mode: Mode) -> bool {
-        has_faults && mode == Mode::Ts && self.ill_permille > 0
-    }
 }
 
 impl Plan {

@@ -2,8 +2,9 @@
 //!
 //! It has what a gateway must keep intact: three-way handshake, segment size, window scaling, timestamps with PAWS
 //! (RFC 7323), selective acknowledgment (RFC 2018), retransmission after 200 ms doubled each time, fast retransmission,
-//! slow start, FIN in both directions, and resets. As Linux does, it takes data from a segment whose acknowledgment is
-//! old. It does without delayed acknowledgments and closed windows: its application reads at once.
+//! slow start, FIN in both directions, and resets, which it believes only at the exact number (RFC 5961). As Linux
+//! does, it takes data from a segment whose acknowledgment is old. It does without delayed acknowledgments and closed
+//! windows: its application reads at once.
 
 use crate::packet::{Endpoint, Flags, Options, Packet, Timestamps};
 use crate::seq::Seq;
@@ -256,8 +257,11 @@ impl Tcp {
         let Some(start) = packet.seq.offset(self.receive_first, self.received) else { return };
         let in_window = start <= self.received + u64::from(WINDOW_BYTES);
         if packet.has(Flags::RST) {
-            if in_window && start >= self.received {
+            // Only the exact number ends the connection; another one in the window is asked about (RFC 5961, 3.2).
+            if start == self.received + u64::from(self.is_ended()) {
                 self.state = State::Reset;
+            } else if in_window && start >= self.received && self.state != State::SynSent {
+                out.push(self.acknowledgment(now));
             }
             return;
         }

@@ -1,5 +1,7 @@
 //! Virtual time, and all that happens in it.
 
+mod judge;
+
 use super::application::Style;
 use super::client::{Client, Trouble};
 use super::host::{Host, Wants};
@@ -15,7 +17,7 @@ use crate::seq::Seq;
 use crate::store::{Key, StoreOp, StoreOutcome, Ticket};
 use core::net::Ipv4Addr;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 const SERVICE: Endpoint = Endpoint { address: Ipv4Addr::new(192, 0, 2, 1), port: 80 };
 const LOCAL: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
@@ -48,9 +50,21 @@ pub struct Report {
 enum Event {
     Start(usize),
     ToService(Vec<u8>),
+    /// What is in a client's name and not the client's.
+    FromStranger(Vec<u8>),
     ToClient(Vec<u8>),
-    Stored { host: usize, key: Key, ticket: Ticket, op: usize },
-    Outcome { host: usize, key: Key, ticket: Ticket, outcome: usize },
+    Stored {
+        host: usize,
+        key: Key,
+        ticket: Ticket,
+        op: usize,
+    },
+    Outcome {
+        host: usize,
+        key: Key,
+        ticket: Ticket,
+        outcome: usize,
+    },
     Heartbeat,
     Tick,
 }
@@ -79,6 +93,8 @@ struct World<'a> {
     ops: Vec<StoreOp>,
     outcomes: Vec<StoreOutcome>,
     packets: u64,
+    /// Clients of which a gateway gave up a connection because of a stranger's packet.
+    moved: BTreeSet<Endpoint>,
     faults: Vec<(u64, Fault)>,
     network: Random,
     store: Random,
@@ -160,6 +176,7 @@ impl<'a> World<'a> {
             ops: Vec::new(),
             outcomes: Vec::new(),
             packets: 0,
+            moved: BTreeSet::new(),
             faults: plan.faults.clone(),
             network: Random::new(seed, 2),
             store: Random::new(seed, 3),
@@ -221,65 +238,11 @@ impl<'a> World<'a> {
         self.peers.iter().all(is_over)
     }
 
-    fn failure(&self) -> Option<String> {
-        // A stranger who guesses a place moves a connection, as a server that is suspected does.
-        let is_moved = self.hosts.iter().any(|host| host.gateway.counters().came_back > 0);
-        let has_faults = is_moved || !self.plan.faults.is_empty();
-        let may_break = self.plan.harm.breaks(has_faults, self.plan.mode);
-        let may_mix = self.plan.harm.mixes(has_faults, self.plan.mode);
-        for (index, peer) in self.peers.iter().enumerate() {
-            match &peer.failure {
-                Some(Trouble::Wrong(failure)) if !may_mix => {
-                    return Some(format!("client {}: {failure}", index + 1));
-                }
-                Some(Trouble::Broken(failure)) if !may_break => {
-                    return Some(format!("client {}: {failure}", index + 1));
-                }
-                Some(Trouble::Wrong(_) | Trouble::Broken(_)) | None => {}
-            }
-            // A kernel that believes a stranger's SYN answers with the stranger's numbers.
-            let has_strangers = self.plan.harm.stranger_permille > 0;
-            let complaint = peer.tcp.as_ref().and_then(Tcp::complaint);
-            if let Some(complaint) = complaint.filter(|_| !has_strangers) {
-                return Some(format!("client {} received {complaint}", index + 1));
-            }
-            if !peer.application.is_done() && !peer.aborted && !may_break {
-                return Some(format!("client {} is stuck", index + 1));
-            }
-        }
-        let complaints = self.hosts.iter().enumerate();
-        complaints
-            .filter_map(|(index, host)| Some((index, host.complaint()?)))
-            .map(|(index, complaint)| format!("server {} received {complaint}", index + 1))
-            .next()
-            .or_else(|| self.leftover())
-    }
-
-    /// What gateways and store still know, if every connection ended on the server where it began.
-    fn leftover(&self) -> Option<String> {
-        if !self.plan.faults.is_empty() {
-            return None;
-        }
-        let known: usize = self.hosts.iter().map(|host| host.gateway.connections()).sum();
-        // The server's TCP holds a connection of a client that died, whose resets were lost or came too early to count.
-        let dead = || self.peers.iter().filter(|peer| peer.aborted);
-        let held = |host: &Host| dead().filter(|peer| host.holds(peer.end)).count();
-        if self.hosts.iter().any(|host| host.gateway.connections() > held(host)) {
-            return Some(format!("{known} connections are still known"));
-        }
-        let records: usize = self.records.values().map(BTreeMap::len).sum();
-        // A record of a client that died may be saved after its connection is forgotten; and what is found complete is
-        // left to its expiry, since the client's last packet may come again.
-        let completes = self.hosts.iter().any(|host| host.gateway.counters().found_complete > 0);
-        let is_excused = self.plan.harm.fail_permille > 0 || self.plan.harm.abort_at.is_some() || completes;
-        let is_kept = records > 0 && !is_excused;
-        is_kept.then(|| format!("{records} records are still kept"))
-    }
-
     fn on_event(&mut self, event: Event) {
         match event {
             Event::Start(index) => self.start(index),
-            Event::ToService(bytes) => self.reach_service(bytes),
+            Event::ToService(bytes) => self.reach_service(bytes, false),
+            Event::FromStranger(bytes) => self.reach_service(bytes, true),
             Event::ToClient(bytes) => self.reach_client(&bytes),
             Event::Stored { host, key, ticket, op } => self.on_stored(host, key, ticket, op),
             Event::Outcome { host, key, ticket, outcome } => {
@@ -351,7 +314,7 @@ impl<'a> World<'a> {
             self.transmit(packet.build(), Event::ToService);
             if self.harm.permille(self.plan.harm.stranger_permille) {
                 let stranger = self.stranger(&packet);
-                self.transmit(stranger.build(), Event::ToService);
+                self.transmit(stranger.build(), Event::FromStranger);
             }
             let abort_at = self.plan.harm.abort_at;
             let first = self.peers.first_mut().filter(|peer| peer.end == packet.source && !peer.aborted);
@@ -403,7 +366,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn reach_service(&mut self, bytes: Vec<u8>) {
+    fn reach_service(&mut self, bytes: Vec<u8>, is_strange: bool) {
         let client = packet::ends(&bytes).map_or(SERVICE, |(client, _)| client);
         let Some(host) = self.balancer.pick(client) else { return };
         self.packets += 1;
@@ -413,7 +376,12 @@ impl<'a> World<'a> {
             format!("server {} {} {}", host + 1, if reachable { "<-" } else { "x-" }, shown(&bytes))
         });
         if reachable {
+            let moves = |host: &Host| host.gateway.counters().came_back;
+            let before = moves(&self.hosts[host]);
             let wants = self.hosts[host].on_packet(self.now, bytes, &self.plan.objects);
+            if is_strange && moves(&self.hosts[host]) > before {
+                self.moved.insert(client);
+            }
             self.carry_out(host, wants);
         }
     }

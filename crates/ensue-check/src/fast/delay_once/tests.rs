@@ -137,3 +137,16 @@ fn what_depends_on_reads_that_are_not_known_is_undecided() {
     let report = check(&broken_off, &Options::default());
     assert_eq!((report.verdict(Property::DelayOnce), report.notes.len()), (None, 0));
 }
+
+/// The reads of a register without an order are neither stale nor fresh, and a part of all is no figure.
+#[test]
+fn stale_reads_are_counted_only_where_nothing_is_violated() {
+    let stale = "a 1 2 x:w1\n a 3 9 x:w2\n b 4 5 x:r1\n b 6 7 x:r1\n";
+    let broken = "a 1 2 y:w1\n b 3 4 y:r1\n a 5 9 y:w2\n b 6 7 y:r2\n c 8 9 y:r1\n";
+    for (text, notes) in [(stale.to_owned(), 1), (format!("{stale}{broken}"), 0)] {
+        let options = Options { properties: vec![Property::DelayOnce], explain: false };
+        let report = check(&history(&text), &options);
+        assert_eq!(report.violations().count(), 1 - notes);
+        assert_eq!(report.notes.len(), notes, "{:?}", report.notes);
+    }
+}

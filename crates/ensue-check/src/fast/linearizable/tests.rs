@@ -231,12 +231,12 @@ fn values_that_were_written_twice_hold_if_some_order_explains_them() {
     fails(
         "a 1 5 w1\n b 1 5 w1\n a 6 7 w2\n b 8 9 r1",
         &expect![[r#"
-            NoOrder: no order of the operations on `x` explains them all: it was 1 before it was 2, since line 1 ended before line 3 began; and it was 2 before it was 1, since line 3 ended before line 4 began; so it is in each of 2 ways to say which write each read saw
-            line 1      a  write x=1
+            NoOrder: no order of the operations on `x` explains them all: it was 1 before it was 2, since line 2 ended before line 3 began; and it was 2 before it was 1, since line 3 ended before line 4 began; so it is in each of 2 ways to say which write each read saw
+            line 2      b  write x=1
             line 3      a  write x=2
             line 4      b  read x=1
 
-            line 1 ended at 5, before line 3 began at 6
+            line 2 ended at 5, before line 3 began at 6
             line 3 ended at 7, before line 4 began at 8
         "#]],
     );

@@ -5,7 +5,7 @@
 //! also used as a whole, such as by a delete, is left out with its elements, since what happened to them is not said.
 //! And the operations on keys that are left out are dropped.
 
-use crate::history::{History, Key, LeftOut, Operation, Value};
+use crate::history::{History, LeftOut, Operation, Outcome, Value};
 use std::collections::BTreeSet;
 
 /// What is known of a key.
@@ -15,6 +15,9 @@ struct Use {
     is_written: bool,
     /// Something was read there that is no number.
     is_text: bool,
+    is_queue: bool,
+    /// Something was read there as of a register.
+    is_read: bool,
     is_left_out: bool,
 }
 
@@ -26,9 +29,12 @@ pub(super) fn settle(history: &mut History) {
         leave_out_rows(history, &mut uses);
     }
     for (place, found) in uses.iter_mut().enumerate() {
-        if found.is_counter && (found.is_written || found.is_text) && !found.is_left_out {
+        let is_both_counter = found.is_counter && (found.is_written || found.is_text);
+        let is_both_queue = found.is_queue && (found.is_counter || found.is_written || found.is_read);
+        if (is_both_counter || is_both_queue) && !found.is_left_out {
             found.is_left_out = true;
-            let reason = "it is both a counter and a value".into();
+            let kind = if is_both_queue { "queue" } else { "counter" };
+            let reason = format!("it is both a {kind} and a value");
             history.left_out.push(LeftOut { key: Some(history.keys[place].clone()), reason, line: 0 });
         }
     }
@@ -36,7 +42,7 @@ pub(super) fn settle(history: &mut History) {
         return;
     }
     for transaction in &mut history.transactions {
-        transaction.operations.retain(|operation| !uses[key_of(operation).0 as usize].is_left_out);
+        transaction.operations.retain(|operation| !uses[operation.key().0 as usize].is_left_out);
         for operation in &mut transaction.operations {
             if let Operation::Read { key, value } = *operation {
                 if uses[key.0 as usize].is_counter {
@@ -51,12 +57,23 @@ pub(super) fn settle(history: &mut History) {
 
 fn uses(history: &History) -> Vec<Use> {
     let mut uses = vec![Use::default(); history.keys.len()];
-    for operation in history.transactions.iter().flat_map(|transaction| &transaction.operations) {
-        let found = &mut uses[key_of(operation).0 as usize];
+    let operations = history
+        .transactions
+        .iter()
+        .flat_map(|one| one.operations.iter().map(|operation| (one.outcome, operation)));
+    for (outcome, operation) in operations {
+        let found = &mut uses[operation.key().0 as usize];
         match *operation {
             Operation::Add { .. } | Operation::Count { .. } => found.is_counter = true,
             Operation::Write { .. } => found.is_written = true,
-            Operation::Read { value, .. } => found.is_text |= number(&history.values, value).is_none(),
+            Operation::Read { value, .. } => {
+                found.is_text |= number(&history.values, value).is_none();
+                found.is_read |= value != Value::ABSENT;
+            }
+            // What failed may have been refused because the key is no queue.
+            Operation::Push { .. } | Operation::Pop { .. } | Operation::Hold { .. } => {
+                found.is_queue |= outcome != Outcome::Failed;
+            }
         }
     }
     uses
@@ -100,13 +117,6 @@ pub(super) fn row_of(key: &str) -> Option<&str> {
         }
     }
     None
-}
-
-fn key_of(operation: &Operation) -> Key {
-    match *operation {
-        Operation::Read { key, .. } | Operation::Write { key, .. } => key,
-        Operation::Add { key, .. } | Operation::Count { key, .. } => key,
-    }
 }
 
 /// What a counter reads as. One that nobody added to holds nothing.

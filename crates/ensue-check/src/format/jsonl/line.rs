@@ -44,7 +44,7 @@ pub(super) struct Line<'a> {
     pub reason: Option<Text<'a>>,
 }
 
-/// An operation: one of the seven words, and what belongs to it.
+/// An operation: one of the ten words, and what belongs to it.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step<'a> {
@@ -67,6 +67,13 @@ pub(super) struct Step<'a> {
     /// A row that was read whole: the reads beside it say what it held.
     #[serde(borrow, default)]
     pub row: Option<Text<'a>>,
+    /// Of a queue, with an element as `value`.
+    #[serde(borrow, default)]
+    pub push: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub pop: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub hold: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "stated")]
     pub value: Option<Option<Text<'a>>>,
     #[serde(borrow, default, deserialize_with = "stated")]

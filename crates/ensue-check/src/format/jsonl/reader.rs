@@ -143,6 +143,10 @@ impl Reader {
             Some(index) => self.continue_transaction(index, session, outcome, &line)?,
             None => self.begin_transaction(session, outcome, &line),
         };
+        let Transaction { start_us, end_us, .. } = *self.builder.history().transaction(index);
+        if end_us != 0 && end_us < start_us {
+            return Err(self.wrong("this transaction ends before it starts: `end` is less than `start`"));
+        }
         for name in &line.merges {
             self.merges.push((index, name.0.to_string(), self.line));
         }
@@ -244,10 +248,12 @@ impl Reader {
 
     fn only_one_word(&self, step: &Step<'_>) -> Result<(), ReadError> {
         let words = [&step.read, &step.write, &step.add, &step.count, &step.rename, &step.flush, &step.row];
-        match words.iter().filter(|word| word.is_some()).count() {
+        let words = words.into_iter().chain([&step.push, &step.pop, &step.hold]);
+        match words.filter(|word| word.is_some()).count() {
             1 => Ok(()),
             _ => Err(self.wrong(
-                "an operation has exactly one of `read`, `write`, `add`, `count`, `rename`, `flush` and `row`",
+                "an operation has exactly one of `read`, `write`, `add`, `count`, `rename`, `flush`, `row`, `push`, \
+                 `pop` and `hold`",
             )),
         }
     }
@@ -301,6 +307,9 @@ impl Reader {
             let Some(delta) = step.delta else { return Err(self.wrong("an add has a `delta`")) };
             return Ok(Some(Operation::Add { key: self.builder.key(&name.0), delta }));
         }
+        if step.push.is_some() || step.pop.is_some() || step.hold.is_some() {
+            return self.of_queue(step, outcome);
+        }
         if !is_answered {
             return Ok(None);
         }
@@ -310,6 +319,34 @@ impl Reader {
         };
         let name = step.count.as_ref().expect("exactly one word stands there, and it is none of the others");
         Ok(Some(Operation::Count { key: self.builder.key(&name.0), value }))
+    }
+
+    /// What was pushed to a queue, popped from it, or seen in it. Without an answer, what was popped is not known, and
+    /// what was pushed need not be.
+    fn of_queue(&mut self, step: &Step<'_>, outcome: Outcome) -> Result<Option<Operation>, ReadError> {
+        let is_answered = outcome == Outcome::Committed;
+        let value = match &step.value {
+            Some(Some(text)) => Some(self.builder.value(&text.0)),
+            Some(None) => Some(Value::ABSENT),
+            None => None,
+        };
+        if is_answered && value.is_none() {
+            return Err(self.wrong("a push, a pop or a hold has a `value`, the element"));
+        }
+        let element = value.unwrap_or(Value::ABSENT);
+        if let Some(name) = &step.push {
+            if is_answered && element == Value::ABSENT {
+                return Err(self.wrong("what is pushed has a `value` that is not null"));
+            }
+            return Ok(Some(Operation::Push { key: self.builder.key(&name.0), element }));
+        }
+        if let Some(name) = &step.pop {
+            let element = if is_answered { element } else { Value::ABSENT };
+            return Ok(Some(Operation::Pop { key: self.builder.key(&name.0), element }));
+        }
+        let name = step.hold.as_ref().expect("exactly one word stands there, and it is none of the others");
+        let key = self.builder.key(&name.0);
+        Ok(is_answered.then_some(Operation::Hold { key, element }))
     }
 
     /// What a register held or got; the version, where both are given.

@@ -238,7 +238,7 @@ fn counters(history: &History) -> BTreeSet<Key> {
     let operations = history.transactions.iter().flat_map(|done| &done.operations);
     let counted = operations.filter_map(|operation| match *operation {
         Operation::Add { key, .. } | Operation::Count { key, .. } => Some(key),
-        Operation::Read { .. } | Operation::Write { .. } => None,
+        _ => None,
     });
     counted.collect()
 }
@@ -288,7 +288,8 @@ fn alone(
     index
 }
 
-/// The keys of which a flush may have found something. A counter is left out: nothing says which additions it ended.
+/// The keys of which a flush may have found something. Counters and queues are left out: nothing says which additions
+/// and elements it ended.
 fn flushed_keys(history: &mut History, flush: Flush) -> Vec<Key> {
     let counters = counters(history);
     let known = history.transaction(flush.transaction);
@@ -299,29 +300,33 @@ fn flushed_keys(history: &mut History, flush: Flush) -> Vec<Key> {
         is_behind || is_after && done.datacenter.is_some() && done.datacenter == known.datacenter
     };
     let mut keys = BTreeSet::new();
-    let mut ended = BTreeSet::new();
+    let mut ended = BTreeMap::new();
     for (at, done) in history.transactions.iter().enumerate() {
         if done.outcome == Outcome::Failed || is_later(done, at) {
             continue;
         }
         for operation in &done.operations {
             match *operation {
-                Operation::Write { key, value } if value != Value::ABSENT => keys.insert(key),
-                Operation::Add { key, .. } => ended.insert(key),
-                _ => false,
-            };
+                Operation::Write { key, value } if value != Value::ABSENT => drop(keys.insert(key)),
+                Operation::Add { key, .. } => drop(ended.insert(key, "a counter was flushed")),
+                Operation::Push { key, .. } => drop(ended.insert(key, "a queue was flushed")),
+                _ => {}
+            }
         }
     }
     let is_of_it =
         |key: &Key| flush.keyspace.is_none_or(|keyspace| keyspace == keyspace_of(history.key_name(*key)));
     let found: Vec<Key> = keys.into_iter().filter(|key| is_of_it(key) && !counters.contains(key)).collect();
     let line = known.line;
-    let ended: Vec<String> =
-        ended.into_iter().filter(is_of_it).map(|key| history.key_name(key).to_owned()).collect();
-    for name in ended {
+    let ended: Vec<(String, &str)> = ended
+        .into_iter()
+        .filter(|(key, _)| is_of_it(key))
+        .map(|(key, reason)| (history.key_name(key).to_owned(), reason))
+        .collect();
+    for (name, reason) in ended {
         let key = Some(name);
         if !history.left_out.iter().any(|known| known.key == key) {
-            history.left_out.push(LeftOut { key, reason: "a counter was flushed".into(), line });
+            history.left_out.push(LeftOut { key, reason: reason.into(), line });
         }
     }
     found

@@ -26,20 +26,29 @@ type Element = (Key, u64);
 
 /// Writes down what was absent.
 pub(super) fn expand(history: &mut History, reads: &[RowRead]) {
+    expand_up_to(history, reads, ABSENT_MAX);
+}
+
+/// Answers how often an element was compared with a read: what is left out costs nothing.
+fn expand_up_to(history: &mut History, reads: &[RowRead], absent_max: usize) -> usize {
     // Of a recording that broke off, the removal may be missing.
     if reads.is_empty()
         || history.truncated_at_line.is_some()
         || history.left_out.iter().any(|known| known.key.is_none())
     {
-        return;
+        return 0;
     }
     let elements = elements(history);
-    let (mut count, mut too_many) = (0, BTreeSet::new());
+    let (mut count, mut compared, mut too_many) = (0, 0, BTreeSet::new());
     // From behind, so that the places of those before stay what they are.
     let mut order: Vec<usize> = (0..reads.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse((reads[at].transaction, reads[at].place, at)));
     for RowRead { transaction, place, row } in order.into_iter().map(|at| &reads[at]) {
         let Some(elements) = elements.get(row) else { continue };
+        if count > absent_max {
+            too_many.insert(row);
+            continue;
+        }
         let reader = &mut history.transactions[transaction.0 as usize];
         let ended_us = if reader.end_us == 0 { u64::MAX } else { reader.end_us };
         let read: BTreeSet<Key> =
@@ -50,9 +59,10 @@ pub(super) fn expand(history: &mut History, reads: &[RowRead]) {
             .filter(was_there)
             .map(|(key, _)| Operation::Read { key: *key, value: Value::ABSENT })
             .collect();
+        compared += elements.len();
         count += absent.len();
-        if count > ABSENT_MAX {
-            too_many.insert(row.clone());
+        if count > absent_max {
+            too_many.insert(row);
             continue;
         }
         let place = (*place).min(reader.operations.len());
@@ -60,8 +70,9 @@ pub(super) fn expand(history: &mut History, reads: &[RowRead]) {
     }
     for row in too_many {
         let reason = "whole reads of too many elements".into();
-        history.left_out.push(LeftOut { key: Some(row), reason, line: 0 });
+        history.left_out.push(LeftOut { key: Some(row.clone()), reason, line: 0 });
     }
+    compared
 }
 
 /// The elements of each row that somebody wrote and nobody removed.
@@ -78,7 +89,7 @@ fn elements(history: &History) -> BTreeMap<String, Vec<Element>> {
                     let begun_us = written.entry(key).or_insert(u64::MAX);
                     *begun_us = transaction.start_us.min(*begun_us);
                 }
-                Operation::Read { .. } | Operation::Count { .. } => {}
+                _ => {}
             }
         }
     }
@@ -94,7 +105,7 @@ fn elements(history: &History) -> BTreeMap<String, Vec<Element>> {
 fn read_of(operation: Operation) -> Option<Key> {
     match operation {
         Operation::Read { key, .. } | Operation::Count { key, .. } => Some(key),
-        Operation::Write { .. } | Operation::Add { .. } => None,
+        _ => None,
     }
 }
 

@@ -153,7 +153,7 @@ fn what_is_wrong_is_named_with_its_place() {
     check_error(
         "{\"session\":\"a\",\"operations\":[{\"read\":\"x\",\"value\":1,\"write\":\"x\"}]}\n",
         expect![
-            "line 1, column 1: an operation has exactly one of `read`, `write`, `add`, `count`, `rename`, `flush` and `row`"
+            "line 1, column 1: an operation has exactly one of `read`, `write`, `add`, `count`, `rename`, `flush`, `row`, `push`, `pop` and `hold`"
         ],
     );
     check_error(
@@ -173,5 +173,61 @@ fn what_is_wrong_is_named_with_its_place() {
     check_error(
         "{\"event\":\"end\",\"transactions\":3}\n",
         expect!["line 1, column 1: the file says that it has 3 transactions, but it has 0"],
+    );
+}
+
+#[test]
+fn a_transaction_that_ends_before_it_starts_is_refused() {
+    check_error(
+        r#"{"session":"a","start":1,"end":1,"operations":[]}
+{"session":"a","start":100,"end":50,"operations":[{"write":"x","value":1}]}
+"#,
+        expect!["line 2, column 1: this transaction ends before it starts: `end` is less than `start`"],
+    );
+    let in_parts = r#"{"session":"a","transaction":"t","start":100,"operations":[]}
+{"session":"a","transaction":"t","end":50,"operations":[{"write":"x","value":1}]}
+"#;
+    check_error(
+        in_parts,
+        expect!["line 2, column 1: this transaction ends before it starts: `end` is less than `start`"],
+    );
+    assert_eq!(parsed(&in_parts.replace("50", "150")).transactions[0].end_us, 150);
+    assert_eq!(parsed(r#"{"session":"a","start":100,"end":null,"operations":[]}"#).transactions.len(), 1);
+}
+
+#[test]
+fn what_queues_got_and_gave_is_written_as_it_was_read() {
+    check_written(
+        r#"
+{"session":"a","operations":[{"push":"q","value":7},{"pop":"q","value":"7"},{"pop":"q","value":null}]}
+{"session":"b","status":"unknown","operations":[{"push":"q","value":"x"},{"push":"q"},{"pop":"q","value":"y"},{"hold":"q"}]}
+{"session":"c","status":"failed","operations":[{"pop":"q"},{"hold":"q"}]}
+{"session":"d","final":true,"operations":[{"hold":"q","value":"x"},{"hold":"q","value":null}]}
+"#,
+        expect![[r#"
+            {"event":"history","version":1}
+            {"session":"a","operations":[{"push":"q","value":"7"},{"pop":"q","value":"7"},{"pop":"q","value":null}]}
+            {"session":"b","status":"unknown","operations":[{"push":"q","value":"x"},{"push":"q"},{"pop":"q"}]}
+            {"session":"c","status":"failed","operations":[{"pop":"q"}]}
+            {"session":"d","final":true,"operations":[{"hold":"q","value":"x"},{"hold":"q","value":null}]}
+            {"event":"end","transactions":4}
+        "#]],
+    );
+    check_error(
+        r#"{"session":"a","operations":[{"push":"q"}]}
+"#,
+        expect!["line 1, column 1: a push, a pop or a hold has a `value`, the element"],
+    );
+    check_error(
+        r#"{"session":"a","operations":[{"push":"q","value":null}]}
+"#,
+        expect!["line 1, column 1: what is pushed has a `value` that is not null"],
+    );
+    check_error(
+        r#"{"session":"a","operations":[{"push":"q","value":1,"pop":"q"}]}
+"#,
+        expect![
+            "line 1, column 1: an operation has exactly one of `read`, `write`, `add`, `count`, `rename`, `flush`, `row`, `push`, `pop` and `hold`"
+        ],
     );
 }

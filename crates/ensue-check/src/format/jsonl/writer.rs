@@ -2,7 +2,7 @@
 
 use super::reader::VERSION;
 use crate::format::WriteError;
-use crate::history::{History, Key, Operation, Outcome, Transaction, Value};
+use crate::history::{History, Operation, Outcome, Transaction, Value};
 use std::io::{self, Write};
 
 /// Writes all transactions in the order of the history, between the events `history` and `end`.
@@ -70,29 +70,35 @@ fn write_transaction(
         if place > 0 {
             write!(output, ",")?;
         }
-        write_operation(history, *operation, output)?;
+        write_operation(history, *operation, transaction.outcome == Outcome::Committed, output)?;
     }
     writeln!(output, "]}}")
 }
 
-fn write_operation(history: &History, operation: Operation, output: &mut dyn Write) -> io::Result<()> {
-    let key_text = |key: Key| quoted(history.key_name(key));
+fn write_operation(
+    history: &History,
+    operation: Operation,
+    is_answered: bool,
+    output: &mut dyn Write,
+) -> io::Result<()> {
+    let key = quoted(history.key_name(operation.key()));
     let value_text = |value: Value| match value {
         Value::ABSENT => "null".to_string(),
         value => quoted(history.value_text(value)),
     };
-    match operation {
-        Operation::Read { key, value } => {
-            write!(output, r#"{{"read":{},"value":{}}}"#, key_text(key), value_text(value))
-        }
-        Operation::Write { key, value } => {
-            write!(output, r#"{{"write":{},"value":{}}}"#, key_text(key), value_text(value))
-        }
-        Operation::Add { key, delta } => write!(output, r#"{{"add":{},"delta":{delta}}}"#, key_text(key)),
-        Operation::Count { key, value } => {
-            write!(output, r#"{{"count":{},"value":{value}}}"#, key_text(key))
-        }
+    let (word, element) = match operation {
+        Operation::Read { value, .. } => ("read", value),
+        Operation::Write { value, .. } => ("write", value),
+        Operation::Add { delta, .. } => return write!(output, r#"{{"add":{key},"delta":{delta}}}"#),
+        Operation::Count { value, .. } => return write!(output, r#"{{"count":{key},"value":{value}}}"#),
+        Operation::Push { element, .. } => ("push", element),
+        Operation::Pop { element, .. } => ("pop", element),
+        Operation::Hold { element, .. } => ("hold", element),
+    };
+    if element == Value::ABSENT && operation.is_of_queue() && !is_answered {
+        return write!(output, r#"{{"{word}":{key}}}"#);
     }
+    write!(output, r#"{{"{word}":{key},"value":{}}}"#, value_text(element))
 }
 
 fn quoted(text: &str) -> String {

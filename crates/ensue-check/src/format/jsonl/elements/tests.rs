@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::format::jsonl::read;
+use crate::history::Key;
 use crate::{Options, Property, Verdict, check};
 
 fn history(lines: &[&str]) -> History {

@@ -1,6 +1,7 @@
 //! Rows that are read whole, and what they lack.
 
 use super::super::read;
+use super::*;
 use crate::{Options, Property, check};
 
 /// The properties that are violated.
@@ -53,4 +54,35 @@ fn what_was_written_after_the_answer_and_what_failed_says_nothing() {
 
 fn read_history(text: &str) -> crate::History {
     read(&mut text.as_bytes()).expect("this is a history")
+}
+
+/// Who reads very many elements very often is told that it is too much, and at no more cost than that takes.
+#[test]
+fn rows_of_too_many_elements_are_left_out_and_cost_nothing_more() {
+    let added = |row: &str, element: usize| {
+        format!(r#"{{"session":"a","operations":[{{"write":"{row}[{element}]","value":"in"}}]}}"#)
+    };
+    let mut lines: Vec<String> =
+        (0..10).flat_map(|element| [added("s", element), added("t", element)]).collect();
+    for row in ["s", "t"] {
+        let whole = format!(r#"{{"session":"b","operations":[{{"row":"{row}"}}]}}"#);
+        lines.extend(vec![whole; 50]);
+    }
+    let mut history = read_history(&lines.join("\n"));
+    let all = history.operation_count() - 20;
+    assert_eq!((all, history.left_out.len()), (1000, 0));
+    for one in &mut history.transactions {
+        one.operations.retain(|operation| matches!(operation, Operation::Write { .. }));
+    }
+    let read = |(at, one): (usize, &crate::history::Transaction)| {
+        let row = if at < 70 { "s" } else { "t" };
+        let place = TransactionIndex(u32::try_from(at).expect("few"));
+        one.operations.is_empty().then(|| RowRead { transaction: place, place: 0, row: row.into() })
+    };
+    let reads: Vec<RowRead> = history.transactions.iter().enumerate().filter_map(read).collect();
+    assert_eq!(reads.len(), 100);
+    let compared = expand_up_to(&mut history, &reads, 25);
+    assert_eq!((compared, history.operation_count()), (30, 20 + 20));
+    let left_out: Vec<_> = history.left_out.iter().map(|known| known.key.clone()).collect();
+    assert_eq!(left_out, [Some("s".to_owned()), Some("t".to_owned())]);
 }
