@@ -312,7 +312,7 @@ fn a_node_that_shuts_down_begins_nothing() {
 }
 
 /// Answers every question of a metrics query; core 0's by the sessions themselves.
-fn answer_metrics_query(world: &mut World, metrics: &[(&str, i64)]) {
+pub(super) fn answer_metrics_query(world: &mut World, metrics: &[(&str, i64)]) {
     while let Some(envelope) = world.sent.pop_front() {
         let metrics: Vec<_> = metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
         match &envelope.message {
