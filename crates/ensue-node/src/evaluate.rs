@@ -199,7 +199,7 @@ impl<'a> Evaluation<'a> {
         let kind = row.kind_at(self.view, self.at.ms())?;
         self.observed.look_up(kind.is_some());
         observe_row(&mut self.observed, row, self.view)?;
-        fields::expired(&mut self.observed, row, (self.view, self.at))?;
+        fields::observe_expired(&mut self.observed, row, (self.view, self.at))?;
         Ok(kind)
     }
 
@@ -300,7 +300,7 @@ impl<'a> Evaluation<'a> {
             return Ok(Vec::new());
         };
         observe_row(&mut self.observed, row, self.view)?;
-        let expired = fields::expired(&mut self.observed, row, (self.view, self.at))?;
+        fields::observe_expired(&mut self.observed, row, (self.view, self.at))?;
         let shown = row.kind_at(self.view, self.at.ms())?;
         self.observed.look_up(shown.is_some());
         if shown.is_some_and(|shown| shown != kind) {
@@ -314,9 +314,11 @@ impl<'a> Evaluation<'a> {
             return Ok(columns);
         }
         let row = row.whole();
-        let is_shown =
-            |column: &Column| Kind::shown_by(column) == Some(kind) && !fields::is_of(&expired, column);
-        for (column, cell) in row.cells_in_order().filter(|(column, _)| is_shown(column)) {
+        for (column, cell) in row.cells_in_order().filter(|(column, _)| Kind::shown_by(column) == Some(kind))
+        {
+            if fields::is_expired(&row, &column, (self.view, self.at))? {
+                continue;
+            }
             let content = cell.at(self.view).ok_or(Gone)?.state.content();
             if content != Content::Nothing {
                 columns.push((column.into_owned(), content));
@@ -335,14 +337,14 @@ impl<'a> Evaluation<'a> {
         let row = present(self.keyspace, &mut self.observed, key, self.view, self.at)?;
         let Some(RowRef::Whole(row)) = row else { return Ok((Vec::new(), None)) };
         self.observed.look_up(row.kind_at(self.view, self.at.ms())?.is_some());
-        let expired = fields::expired(&mut self.observed, RowRef::Whole(row), (self.view, self.at))?;
+        fields::observe_expired(&mut self.observed, RowRef::Whole(row), (self.view, self.at))?;
         let step = count.max((row.columns_count() / STEPS).min(STEP_MAX));
         let (cells, next) = row.cells_from(place, step);
         let mut columns = Vec::new();
         for (column, cell) in cells {
             let shown = cell.at(self.view).ok_or(Gone)?;
             self.observed.record(&shown);
-            if column.is_beneath() || fields::is_of(&expired, &column) {
+            if column.is_beneath() || fields::is_expired(row, &column, (self.view, self.at))? {
                 continue;
             }
             let content = shown.state.content();
@@ -360,7 +362,7 @@ impl<'a> Evaluation<'a> {
         };
         let mut count = row.live_count_at(kind, self.view)?;
         if kind == Kind::Hash {
-            count -= fields::expired(&mut self.observed, row, (self.view, self.at))?.len();
+            count -= fields::expired_count(&mut self.observed, row, (self.view, self.at))?;
         }
         let shown = row.kind_at(self.view, self.at.ms())?;
         self.observed.look_up(shown.is_some());

@@ -15,7 +15,7 @@ use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{Carried, Column, Effect, LogicalTime, OperationId, Source, Stamp, Visibility};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -344,7 +344,7 @@ impl Row {
         if live.next().is_none() {
             return Some(first);
         }
-        self.newest_kind(View::Newest, &BTreeSet::new()).unwrap_or_default()
+        self.newest_kind(View::Newest, &BTreeMap::new()).unwrap_or_default()
     }
 
     /// The kind that a view shows, expired or not; `Err` if a column's state of a past time is gone.
@@ -354,15 +354,15 @@ impl Row {
         }
         match (self.sole_kind(), self.live_at(view)) {
             (Some(kind), Some(live)) => Ok((live[kind as usize] > 0).then_some(kind)),
-            _ => self.newest_kind(view, &BTreeSet::new()),
+            _ => self.newest_kind(view, &BTreeMap::new()),
         }
     }
 
     /// The kind of the newest live column, but for those that are no values, and these fields.
-    fn newest_kind(&self, view: View<'_>, without: &BTreeSet<Bytes>) -> Result<Option<Kind>, Gone> {
+    fn newest_kind(&self, view: View<'_>, without: &BTreeMap<Bytes, u64>) -> Result<Option<Kind>, Gone> {
         let mut newest: Option<(Stamp, Cow<'_, Column>)> = None;
         for (column, cell) in self.cells().filter(|(column, _)| !column.is_beneath()) {
-            if matches!(column.as_ref(), Column::Field(name) if without.contains(name)) {
+            if matches!(column.as_ref(), Column::Field(name) if without.contains_key(name)) {
                 continue;
             }
             let state = cell.at(view).ok_or(Gone)?.state;
@@ -493,6 +493,7 @@ impl Row {
         if put.outcome == Outcome::Won {
             self.since = self.since.max(write.at);
             self.count(column, put.before.is_live, true);
+            self.date(column);
         }
         Some(put)
     }
