@@ -584,10 +584,20 @@ impl Row {
         self.since = since;
     }
 
-    /// Forgets the past states of every column; says how many bytes less are counted.
-    pub fn forget_history(&mut self) -> u64 {
-        self.all_cells_mut().for_each(Cell::forget_history);
-        self.settle_all()
+    /// Forgets the past states of every column; says at how many it looked, and how many bytes less are counted.
+    pub(crate) fn forget_history(&mut self) -> Forgotten {
+        self.deadline
+            .as_deref_mut()
+            .into_iter()
+            .chain(self.ended.as_deref_mut())
+            .for_each(Cell::forget_history);
+        match &mut self.columns {
+            Columns::Large(large) => large.forget_history(),
+            columns => {
+                columns.cells_mut().for_each(Cell::forget_history);
+                Forgotten { looked_at: columns.len(), ..Forgotten::default() }
+            }
+        }
     }
 
     /// Forgets what settled values depend on. Of a large row, it looks at so many columns, from this place on.
@@ -612,14 +622,6 @@ impl Row {
             Some(large) => forgotten.and(large.forget_dependencies(forgets, from, columns)),
             None => forgotten,
         }
-    }
-
-    fn settle_all(&mut self) -> u64 {
-        self.columns.large_mut().map_or(0, |large| large.settle_all())
-    }
-
-    fn all_cells_mut(&mut self) -> impl Iterator<Item = &mut Cell> {
-        self.columns.cells_mut().chain(self.deadline.as_deref_mut()).chain(self.ended.as_deref_mut())
     }
 
     fn cell_mut(&mut self, column: &Column) -> Option<&mut Cell> {

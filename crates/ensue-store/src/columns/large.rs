@@ -376,9 +376,17 @@ impl Large {
         *slot = Slot::Settled(bytes_of(&Encoded::new(parts, &settled, &self.origin)));
     }
 
-    /// The same of all; says how many bytes less are counted.
-    pub(crate) fn settle_all(&mut self) -> u64 {
-        (0..self.slots.len() as u32).map(|slot| self.settle_and_save(slot)).sum()
+    /// Forgets the past states of those that are not settled, which alone have any, and makes them bytes where it can;
+    /// says at how many it looked, and how many bytes less are counted.
+    pub(crate) fn forget_history(&mut self) -> Forgotten {
+        let whole: Vec<u32> = self.whole.iter().copied().collect();
+        let looked_at = whole.len();
+        let mut saved = 0;
+        for slot in whole {
+            self.slots[slot as usize].cell_mut().into_iter().for_each(Cell::forget_history);
+            saved += self.settle_and_save(slot);
+        }
+        Forgotten { looked_at, saved, ..Forgotten::default() }
     }
 
     fn settle_and_save(&mut self, slot: u32) -> u64 {

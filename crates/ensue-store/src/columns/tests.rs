@@ -269,3 +269,31 @@ fn who_only_looked_stands_for_nothing() {
         assert_eq!(known, if has_looked { (1, 1) } else { (0, LARGE + 20) }, "has looked: {has_looked}");
     }
 }
+
+#[test]
+fn past_states_are_looked_for_where_there_can_be_some() {
+    const COLUMNS: u64 = 10_000;
+    let mut keyspace = Keyspace::new(false);
+    let write = |time: u64| {
+        let (at, datacenter, partition) = (LogicalTime(time), DatacenterId(0), PartitionId(0));
+        let incarnation = Incarnation(0);
+        let operation = OperationId { datacenter, incarnation, partition, position: Position(time) };
+        Write { stamp: Stamp { time: at, datacenter, partition }, at, operation, dependencies: None }
+    };
+    let put = |keyspace: &mut Keyspace, time: u64, number: u64| {
+        let column = Column::Field(Bytes::from(format!("field{number}")));
+        let effect = Effect::Put { value: Bytes::from_static(b"7"), seen: Seen::new(), over: None };
+        let change = RowEffect { key: Bytes::from_static(KEY), column: column.clone(), effect };
+        keyspace.apply(&change, None, &write(time));
+        column
+    };
+    (1..=COLUMNS).for_each(|number| drop(put(&mut keyspace, number, number)));
+    keyspace.mark(KEY, 1);
+    let column = put(&mut keyspace, COLUMNS + 1, 5);
+    let row = |keyspace: &Keyspace| keyspace.row(KEY).expect("it is there").whole().into_owned();
+    assert!(row(&keyspace).settled(&column).is_none(), "it has a past");
+    assert_eq!(row(&keyspace).forget_history().looked_at, 1);
+    assert_eq!(keyspace.sweep_marks(2), 0);
+    assert!(row(&keyspace).settled(&column).is_some());
+    keyspace.check_invariants();
+}
