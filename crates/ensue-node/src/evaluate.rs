@@ -39,8 +39,8 @@ pub use parts::Parts;
 use removal::removable;
 pub use writer::{Changes, Writer};
 
-/// A walk over a row takes about this many steps however small its steps are to be, unless they would be larger than
-/// the other.
+/// A walk over a row takes about this many steps however small its steps are to be, unless they would answer more
+/// columns than the other.
 const STEPS: usize = 128;
 const STEP_MAX: usize = 512;
 
@@ -339,7 +339,8 @@ impl<'a> Evaluation<'a> {
         self.observed.look_up(row.kind_at(self.view, self.at.ms())?.is_some());
         fields::observe_expired(&mut self.observed, RowRef::Whole(row), (self.view, self.at))?;
         let step = count.max((row.columns_count() / STEPS).min(STEP_MAX));
-        let (cells, next) = row.cells_from(place, step);
+        // Where it had many columns once, it has many places still, and those without a column cost next to nothing.
+        let (cells, next) = row.cells_from(place, (step, step.max(row.places_count() / STEPS)));
         let mut columns = Vec::new();
         for (column, cell) in cells {
             let shown = cell.at(self.view).ok_or(Gone)?;

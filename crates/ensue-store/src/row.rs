@@ -260,16 +260,16 @@ impl Row {
         self.columns.whole().chain(self.deadline.as_deref()).filter_map(Cell::versions)
     }
 
-    /// Some of the cells, from a place on that an earlier step answered, at most about so many, and the place to go on
-    /// from; nothing at the end. Of a row that is not large all are one step.
+    /// Some of the cells, from a place on that an earlier step answered, at most about so many and of so many places,
+    /// and the place to go on from; nothing at the end. Of a row that is not large all are one step.
     pub fn cells_from(
         &self,
         place: usize,
-        count: usize,
+        (count, places): (usize, usize),
     ) -> (impl Iterator<Item = (Cow<'_, Column>, Cow<'_, Cell>)>, Option<usize>) {
         let (few, some, next) = match self.columns.large() {
             Some(large) => {
-                let (some, next) = large.from(place, count);
+                let (some, next) = large.from(place, (count, places));
                 (None, Some(some), next)
             }
             None => (Some(self.columns.iter()), None, None),

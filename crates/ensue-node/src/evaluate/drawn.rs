@@ -57,7 +57,7 @@ impl Evaluation<'_> {
             if draw.different && known.contains(&place) {
                 continue;
             }
-            let Some((column, cell)) = whole.cells_from(place, 1).0.next() else { continue };
+            let Some((column, cell)) = whole.cells_from(place, (1, 1)).0.next() else { continue };
             if column.is_beneath() {
                 continue;
             }

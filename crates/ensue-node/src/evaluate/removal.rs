@@ -63,7 +63,7 @@ impl<'a> Evaluation<'a> {
     pub fn clear_some_expired(&mut self, key: &Bytes, place: usize) -> Option<usize> {
         let view = self.expired_view(key)?;
         let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return None };
-        let (cells, next) = row.cells_from(place, CLEARED_AT_ONCE);
+        let (cells, next) = row.cells_from(place, (CLEARED_AT_ONCE, CLEARED_AT_ONCE));
         let live = cells.filter(|(_, cell)| is_live(cell, view));
         let columns: Vec<Column> = live.map(|(column, _)| column.into_owned()).collect();
         for column in columns {

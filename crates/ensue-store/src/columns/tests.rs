@@ -182,7 +182,7 @@ fn play(steps: &[Step], keeps_versions: bool) -> Result<(), TestCaseError> {
                 let seen = [seen[0].max(world.settled[0]), seen[1].max(world.settled[1])];
                 check(row, View::Visibility(&within(seen)))?;
             }
-            let (cells, next) = row.cells_from(0, usize::MAX);
+            let (cells, next) = row.cells_from(0, (usize::MAX, usize::MAX));
             prop_assert_eq!((cells.count(), next), (row.columns_count(), None));
         }
     }
