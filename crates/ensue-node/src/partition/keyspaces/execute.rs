@@ -379,10 +379,10 @@ impl Keyspaces {
         }
     }
 
-    /// What rows take, states of branches, and what has yet to become rows.
+    /// What rows take, deadlines that were set, states of branches, and what has yet to become rows.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let rows = self.keyspaces.iter().map(|keyspace| keyspace.bytes()).sum::<u64>();
-        rows + self.branching.bytes() + self.waiting_bytes
+        rows + self.branching.bytes() + self.waiting_bytes + self.deadline_bytes
     }
 
     /// FLUSHDB: one record that hides every base value below its stamp, and deletes the counters it saw by name.
