@@ -35,7 +35,7 @@ pub(crate) use digest::digest;
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use walk::{chance, is_counted};
 
-use crate::evaluate::{Evaluation, Halt, LooksUp};
+use crate::evaluate::{Evaluation, Halt, LooksUp, TOO_MUCH};
 use bytes::Bytes;
 use ensue_resp::request::{HashSetAnswer, WaitingPop};
 use ensue_resp::{CommandError, Request, number};
@@ -52,7 +52,10 @@ pub(crate) fn may_serve(pop: &WaitingPop, key: &Bytes, evaluation: &mut Evaluati
 /// Evaluates a request. Errors of the command are answers; what escapes is only a past that is no longer known.
 pub(crate) fn run(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply, Gone> {
     let written = evaluation.written_count();
-    let answer = evaluate(request, evaluation);
+    let mut answer = evaluate(request, evaluation);
+    if evaluation.take_is_full() {
+        answer = Err(Halt::Error(TOO_MUCH));
+    }
     if let Some(before) = written {
         events::name(request, evaluation, before);
     }

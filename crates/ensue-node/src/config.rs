@@ -129,6 +129,8 @@ pub struct Tuning {
     pub stream_waiting_bytes: usize,
     pub stream_memory_bytes: usize,
     pub segment_bytes: u64,
+    /// What the changes of one write take in the log, at most.
+    pub entry_bytes_max: usize,
     /// Log bytes since the last checkpoint that make the next one begin.
     pub checkpoint_bytes: u64,
     /// Kept free on the disk, a partition, for what must still be logged when it is full.
@@ -220,6 +222,7 @@ impl Default for Tuning {
             stream_waiting_bytes: limits::STREAM_WAITING_BYTES,
             stream_memory_bytes: limits::STREAM_MEMORY_BYTES,
             segment_bytes: limits::SEGMENT_BYTES,
+            entry_bytes_max: limits::ENTRY_BYTES_MAX,
             checkpoint_bytes: 4 * limits::SEGMENT_BYTES,
             reserve_bytes: limits::RESERVE_BYTES,
             collect_interval_ms: 1_000,

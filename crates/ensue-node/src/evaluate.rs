@@ -20,6 +20,7 @@ use bytes::Bytes;
 use ensue_store::cell::{Addition, Cell, Content, State};
 use ensue_store::compact::{Compact, RowRef};
 use ensue_store::keyspace::{Keyspace, Written};
+use ensue_store::layout::effect_bytes_beside;
 use ensue_store::row::{Gone, Kind};
 use ensue_store::settled::Settled;
 use ensue_store::view::View;
@@ -38,14 +39,16 @@ pub use parts::Parts;
 use removal::removable;
 pub use writer::{Changes, Writer};
 
-/// A walk over a row takes about this many steps however small its steps are to be, unless they would be larger than
-/// the other.
+/// A walk over a row takes about this many steps however small its steps are to be, unless they would answer more
+/// columns than the other.
 const STEPS: usize = 128;
 const STEP_MAX: usize = 512;
 
 /// What an effect takes in an entry beside its key, its column's name and its value: its header, and what it covers or
-/// replaces.
+/// replaces, where few datacenters write. What more it may take depends on the row (`Evaluation::bytes_above`).
 const EFFECT_BYTES: usize = 80;
+/// The same, whatever it covers.
+const EFFECT_BYTES_MAX: usize = 1 << 15;
 
 /// A write that would not fit into an entry has changed nothing.
 pub const TOO_MUCH: Reply = Reply::error(
@@ -196,7 +199,7 @@ impl<'a> Evaluation<'a> {
         let kind = row.kind_at(self.view, self.at.ms())?;
         self.observed.look_up(kind.is_some());
         observe_row(&mut self.observed, row, self.view)?;
-        fields::expired(&mut self.observed, row, (self.view, self.at))?;
+        fields::observe_expired(&mut self.observed, row, (self.view, self.at))?;
         Ok(kind)
     }
 
@@ -297,7 +300,7 @@ impl<'a> Evaluation<'a> {
             return Ok(Vec::new());
         };
         observe_row(&mut self.observed, row, self.view)?;
-        let expired = fields::expired(&mut self.observed, row, (self.view, self.at))?;
+        fields::observe_expired(&mut self.observed, row, (self.view, self.at))?;
         let shown = row.kind_at(self.view, self.at.ms())?;
         self.observed.look_up(shown.is_some());
         if shown.is_some_and(|shown| shown != kind) {
@@ -311,9 +314,11 @@ impl<'a> Evaluation<'a> {
             return Ok(columns);
         }
         let row = row.whole();
-        let is_shown =
-            |column: &Column| Kind::shown_by(column) == Some(kind) && !fields::is_of(&expired, column);
-        for (column, cell) in row.cells_in_order().filter(|(column, _)| is_shown(column)) {
+        for (column, cell) in row.cells_in_order().filter(|(column, _)| Kind::shown_by(column) == Some(kind))
+        {
+            if fields::is_expired(&row, &column, (self.view, self.at))? {
+                continue;
+            }
             let content = cell.at(self.view).ok_or(Gone)?.state.content();
             if content != Content::Nothing {
                 columns.push((column.into_owned(), content));
@@ -332,14 +337,15 @@ impl<'a> Evaluation<'a> {
         let row = present(self.keyspace, &mut self.observed, key, self.view, self.at)?;
         let Some(RowRef::Whole(row)) = row else { return Ok((Vec::new(), None)) };
         self.observed.look_up(row.kind_at(self.view, self.at.ms())?.is_some());
-        let expired = fields::expired(&mut self.observed, RowRef::Whole(row), (self.view, self.at))?;
+        fields::observe_expired(&mut self.observed, RowRef::Whole(row), (self.view, self.at))?;
         let step = count.max((row.columns_count() / STEPS).min(STEP_MAX));
-        let (cells, next) = row.cells_from(place, step);
+        // Where it had many columns once, it has many places still, and those without a column cost next to nothing.
+        let (cells, next) = row.cells_from(place, (step, step.max(row.places_count() / STEPS)));
         let mut columns = Vec::new();
         for (column, cell) in cells {
             let shown = cell.at(self.view).ok_or(Gone)?;
             self.observed.record(&shown);
-            if column.is_beneath() || fields::is_of(&expired, &column) {
+            if column.is_beneath() || fields::is_expired(row, &column, (self.view, self.at))? {
                 continue;
             }
             let content = shown.state.content();
@@ -357,7 +363,7 @@ impl<'a> Evaluation<'a> {
         };
         let mut count = row.live_count_at(kind, self.view)?;
         if kind == Kind::Hash {
-            count -= fields::expired(&mut self.observed, row, (self.view, self.at))?.len();
+            count -= fields::expired_count(&mut self.observed, row, (self.view, self.at))?;
         }
         let shown = row.kind_at(self.view, self.at.ms())?;
         self.observed.look_up(shown.is_some());
@@ -377,11 +383,35 @@ impl<'a> Evaluation<'a> {
     /// Refuses a command before its first change, if what it is going to change would not fit into an entry beside what
     /// the same write has changed before. Nobody could log it, and its stream would end with it.
     pub fn check_room(&self, bytes: usize) -> Result<(), Halt> {
-        let written = self.writer.as_ref().map_or(0, |writer| writer.bytes);
-        if written.saturating_add(bytes) > limits::ENTRY_BYTES_MAX {
+        let Some(writer) = &self.writer else { return Ok(()) };
+        if writer.bytes.saturating_add(bytes) > writer.bytes_max {
             return Err(Halt::Error(TOO_MUCH));
         }
         Ok(())
+    }
+
+    /// The same of so many effects on a row that is there, of which each may cover and replace what is there.
+    pub fn check_room_of(&self, key: &[u8], effects: usize, bytes: usize) -> Result<(), Halt> {
+        self.check_room(bytes)?;
+        // To look at the row takes long if it is large.
+        if self.check_room(bytes.saturating_add(effects.saturating_mul(EFFECT_BYTES_MAX))).is_ok() {
+            return Ok(());
+        }
+        self.check_room(bytes.saturating_add(self.bytes_above(key, effects)))
+    }
+
+    /// What so many effects on a row may take beyond what is usual: of counters, what each datacenter has added.
+    fn bytes_above(&self, key: &[u8], effects: usize) -> usize {
+        let overhead = self.keyspace.overhead(key);
+        let names_previous = self.writer.as_ref().is_some_and(|writer| writer.wants_previous);
+        let previous = if names_previous { effect_bytes_beside(overhead.puts + 1, 0) } else { 0 };
+        let all = overhead.bytes(effects).saturating_add(effects.saturating_mul(previous));
+        all.saturating_sub(effects.saturating_mul(EFFECT_BYTES))
+    }
+
+    /// Whether a change of the command did not fit into its entry, which no check had foreseen.
+    pub fn take_is_full(&mut self) -> bool {
+        self.writer.as_mut().is_some_and(|writer| std::mem::take(&mut writer.is_full))
     }
 
     /// Makes a row ready for a write: if its deadline has passed, its old columns are deleted in the same step, and
@@ -542,14 +572,20 @@ impl<'a> Evaluation<'a> {
 
     /// Ends what the view shows of a column, and nothing else.
     fn remove_column(&mut self, key: &Bytes, column: Column, view: View<'_>) {
+        let removal = self.removal(key, column, view);
+        self.change(removal);
+    }
+
+    fn removal(&self, key: &Bytes, column: Column, view: View<'_>) -> RowEffect {
         let Some(mut observed) = self.keyspace.observed(key, &column, view) else {
-            return self.delete_column(key, column, view);
+            let seen = self.keyspace.seen(key, &column, view);
+            return RowEffect { key: key.clone(), column, effect: Effect::Delete { seen } };
         };
         let writer = self.writer.as_ref().expect("only writes remove");
         observed.leave_out(writer.write.stamp);
         leave_out_later(&mut observed, writer.write.stamp);
         let seen = self.keyspace.seen(key, &column, view);
-        self.change(RowEffect { key: key.clone(), column, effect: Effect::Remove { observed, seen } });
+        RowEffect { key: key.clone(), column, effect: Effect::Remove { observed, seen } }
     }
 
     fn delete_column(&mut self, key: &Bytes, column: Column, view: View<'_>) {
@@ -558,10 +594,15 @@ impl<'a> Evaluation<'a> {
     }
 
     fn change(&mut self, change: RowEffect) {
-        self.note_if_new(&change.key);
         let writer = self.writer.as_mut().expect("commands that write are evaluated with a writer");
         let previous = (writer.wants_previous && change.effect.is_base())
             .then(|| self.keyspace.previous(&change.key, &change.column));
+        // Nobody could log it, and its stream would end with it.
+        if !writer.has_room(&change, previous.as_ref()) {
+            return;
+        }
+        self.note_if_new(&change.key);
+        let writer = self.writer.as_mut().expect("it was there above");
         if let Some(kept) = &mut writer.kept {
             kept.push(self.keyspace.keep(&change.key, &change.column));
         }

@@ -311,7 +311,7 @@ impl State {
         match additions.binary_search_by_key(&datacenter, |a| a.datacenter) {
             Ok(at) if additions[at].is_at_least(&addition) => return Outcome::Lost,
             Ok(at) => additions[at] = addition,
-            Err(at) => additions.insert(at, addition),
+            Err(at) => crate::counted::insert_exactly(additions, at, addition),
         }
         Outcome::Won
     }
@@ -367,7 +367,7 @@ pub fn see(seen: &mut Seen, latest: SeenSum) {
             *known = latest;
         }
         Some(_) => {}
-        None => seen.push(latest),
+        None => crate::counted::insert_exactly(seen, seen.len(), latest),
     }
 }
 
@@ -770,10 +770,11 @@ impl Cell {
     /// Bytes of the value and of all versions, apart from what they carry.
     pub(crate) fn bytes_beside_dependencies(&self) -> u64 {
         let value = self.state.base.value.as_ref().map_or(0, |value| value.len() as u64);
+        let counter = self.state.counter.as_ref().map_or(0, |counter| counter.bytes());
         let siblings = self.state.siblings.as_ref().map_or(0, |siblings| siblings.bytes());
         let undominated = self.state.undominated.as_ref().map_or(0, |undominated| undominated.bytes());
         let versions = self.versions.as_ref().map_or(0, |versions| versions.bytes());
-        value + siblings + undominated + versions
+        value + counter + siblings + undominated + versions
     }
 
     /// Bytes of what they carry. The newest value shares it with its version.

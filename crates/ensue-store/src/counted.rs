@@ -1,6 +1,6 @@
 //! What a keyspace counts of a column, before a change to it and after, and of a row.
 
-use crate::cell::{Cell, Outcome};
+use crate::cell::{Cell, Counter, Outcome};
 use crate::settled::Item;
 use ensue_types::Column;
 
@@ -10,6 +10,20 @@ const CELL_BYTES: u64 = 184;
 const SETTLED_BYTES: u64 = 36;
 /// The same of a field's deadline beside its cell: where it stands by its name and by its time (`row::dated`).
 const DATED_BYTES: u64 = 128;
+
+impl Counter {
+    /// What it takes, with what it holds.
+    pub(crate) fn bytes(&self) -> u64 {
+        let beside = size_of_val(&*self.additions) + size_of_val(&*self.seen);
+        (size_of::<Counter>() + beside) as u64
+    }
+}
+
+/// Makes no more room than for this one: mostly few datacenters add, and what is not filled is memory, too.
+pub(crate) fn insert_exactly<T>(all: &mut Vec<T>, at: usize, one: T) {
+    all.reserve_exact(1);
+    all.insert(at, one);
+}
 
 /// What is counted of a settled column of a large row.
 pub(crate) fn of_settled(item: Item<'_>) -> Counted {

@@ -45,6 +45,7 @@ mod filled;
 mod forget;
 mod hidden;
 mod marks;
+mod overhead;
 mod shown;
 mod slots;
 mod spent;
@@ -55,6 +56,7 @@ mod written;
 pub use ended::RowRemoval;
 pub use escrows::Sites;
 pub use expiry::Expiry;
+pub use overhead::Overhead;
 pub use shown::ShownRows;
 pub use spent::{Collected, Spent};
 

@@ -13,7 +13,8 @@ mod record;
 
 pub use arena::EntryArena;
 pub use entry::{
-    decode_entry, encode_entry, encode_entry_into, encoded_entry_bytes, entry_position, previous_bytes,
+    decode_entry, effect_bytes_beside, encode_entry, encode_entry_into, encoded_effect_bytes,
+    encoded_entry_bytes, encoded_previous_bytes, entry_position, previous_bytes,
 };
 pub(crate) use reader::{Reader, u16_at, u32_at, u64_at};
 pub(crate) use record::{OWN, RECEIVED, received_prefix};

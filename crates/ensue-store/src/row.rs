@@ -15,7 +15,7 @@ use crate::view::View;
 use bytes::Bytes;
 use ensue_types::{Carried, Column, Effect, LogicalTime, OperationId, Source, Stamp, Visibility};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -260,16 +260,16 @@ impl Row {
         self.columns.whole().chain(self.deadline.as_deref()).filter_map(Cell::versions)
     }
 
-    /// Some of the cells, from a place on that an earlier step answered, at most about so many, and the place to go on
-    /// from; nothing at the end. Of a row that is not large all are one step.
+    /// Some of the cells, from a place on that an earlier step answered, at most about so many and of so many places,
+    /// and the place to go on from; nothing at the end. Of a row that is not large all are one step.
     pub fn cells_from(
         &self,
         place: usize,
-        count: usize,
+        (count, places): (usize, usize),
     ) -> (impl Iterator<Item = (Cow<'_, Column>, Cow<'_, Cell>)>, Option<usize>) {
         let (few, some, next) = match self.columns.large() {
             Some(large) => {
-                let (some, next) = large.from(place, count);
+                let (some, next) = large.from(place, (count, places));
                 (None, Some(some), next)
             }
             None => (Some(self.columns.iter()), None, None),
@@ -344,7 +344,7 @@ impl Row {
         if live.next().is_none() {
             return Some(first);
         }
-        self.newest_kind(View::Newest, &BTreeSet::new()).unwrap_or_default()
+        self.newest_kind(View::Newest, &BTreeMap::new()).unwrap_or_default()
     }
 
     /// The kind that a view shows, expired or not; `Err` if a column's state of a past time is gone.
@@ -354,15 +354,15 @@ impl Row {
         }
         match (self.sole_kind(), self.live_at(view)) {
             (Some(kind), Some(live)) => Ok((live[kind as usize] > 0).then_some(kind)),
-            _ => self.newest_kind(view, &BTreeSet::new()),
+            _ => self.newest_kind(view, &BTreeMap::new()),
         }
     }
 
     /// The kind of the newest live column, but for those that are no values, and these fields.
-    fn newest_kind(&self, view: View<'_>, without: &BTreeSet<Bytes>) -> Result<Option<Kind>, Gone> {
+    fn newest_kind(&self, view: View<'_>, without: &BTreeMap<Bytes, u64>) -> Result<Option<Kind>, Gone> {
         let mut newest: Option<(Stamp, Cow<'_, Column>)> = None;
         for (column, cell) in self.cells().filter(|(column, _)| !column.is_beneath()) {
-            if matches!(column.as_ref(), Column::Field(name) if without.contains(name)) {
+            if matches!(column.as_ref(), Column::Field(name) if without.contains_key(name)) {
                 continue;
             }
             let state = cell.at(view).ok_or(Gone)?.state;
@@ -493,6 +493,7 @@ impl Row {
         if put.outcome == Outcome::Won {
             self.since = self.since.max(write.at);
             self.count(column, put.before.is_live, true);
+            self.date(column);
         }
         Some(put)
     }
@@ -583,10 +584,20 @@ impl Row {
         self.since = since;
     }
 
-    /// Forgets the past states of every column; says how many bytes less are counted.
-    pub fn forget_history(&mut self) -> u64 {
-        self.all_cells_mut().for_each(Cell::forget_history);
-        self.settle_all()
+    /// Forgets the past states of every column; says at how many it looked, and how many bytes less are counted.
+    pub(crate) fn forget_history(&mut self) -> Forgotten {
+        self.deadline
+            .as_deref_mut()
+            .into_iter()
+            .chain(self.ended.as_deref_mut())
+            .for_each(Cell::forget_history);
+        match &mut self.columns {
+            Columns::Large(large) => large.forget_history(),
+            columns => {
+                columns.cells_mut().for_each(Cell::forget_history);
+                Forgotten { looked_at: columns.len(), ..Forgotten::default() }
+            }
+        }
     }
 
     /// Forgets what settled values depend on. Of a large row, it looks at so many columns, from this place on.
@@ -611,14 +622,6 @@ impl Row {
             Some(large) => forgotten.and(large.forget_dependencies(forgets, from, columns)),
             None => forgotten,
         }
-    }
-
-    fn settle_all(&mut self) -> u64 {
-        self.columns.large_mut().map_or(0, |large| large.settle_all())
-    }
-
-    fn all_cells_mut(&mut self) -> impl Iterator<Item = &mut Cell> {
-        self.columns.cells_mut().chain(self.deadline.as_deref_mut()).chain(self.ended.as_deref_mut())
     }
 
     fn cell_mut(&mut self, column: &Column) -> Option<&mut Cell> {

@@ -40,7 +40,7 @@ fn row_digest(row: RowRef<'_>, kind: Kind, at: LogicalTime) -> u64 {
         }
     }
     for (column, cell) in row.cells().filter(|(column, _)| Kind::of(column) == Some(kind)) {
-        if matches!(column.as_ref(), Column::Field(name) if expired.contains(name)) {
+        if matches!(column.as_ref(), Column::Field(name) if expired.contains_key(name)) {
             continue;
         }
         let Some(shown) = cell.at(View::At(at)) else { continue };

@@ -43,11 +43,11 @@ pub(super) fn name(request: &Request, evaluation: &mut Evaluation<'_>, after: us
     evaluation.put_written(named);
 }
 
-/// Names what evicted a row.
-pub(crate) fn name_evicted(evaluation: &mut Evaluation<'_>, after: usize) {
+/// Names the first change that was noted after so many, and nothing of the others: that by which a row is gone.
+pub(crate) fn name_first(evaluation: &mut Evaluation<'_>, after: usize, event: &'static str) {
     let first = evaluation.take_written(after).into_iter().next();
-    let evicted = first.map(|written| Written { event: Some("evicted"), ..written });
-    evaluation.put_written(evicted.into_iter().collect());
+    let named = first.map(|written| Written { event: Some(event), ..written });
+    evaluation.put_written(named.into_iter().collect());
 }
 
 /// Names what deleted a field whose deadline had passed, and its row if that was all.

@@ -50,7 +50,8 @@ pub(super) fn undated_bytes(evaluation: &Evaluation<'_>, key: &Bytes, name: &Byt
 }
 
 fn check_room(evaluation: &Evaluation<'_>, key: &Bytes, fields: &[Bytes]) -> Result<(), Halt> {
-    evaluation.check_room(fields.iter().map(|name| field_bytes(key, name, 0)).sum())
+    let bytes = fields.iter().map(|name| field_bytes(key, name, 0)).sum();
+    evaluation.check_room_of(key, 2 * fields.len(), bytes)
 }
 
 fn content(evaluation: &mut Evaluation<'_>, key: &Bytes, name: &Bytes) -> Result<Content, Halt> {
@@ -222,7 +223,8 @@ fn set(
     if !is_met {
         return Ok(flag(false));
     }
-    evaluation.check_room(pairs.iter().map(|(name, value)| field_bytes(key, name, value.len())).sum())?;
+    let bytes = pairs.iter().map(|(name, value)| field_bytes(key, name, value.len())).sum();
+    evaluation.check_room_of(key, 2 * pairs.len(), bytes)?;
     evaluation.begin_write(key)?;
     let deadline_ms = match expiry {
         SetExpiry::None | SetExpiry::Keep => None,

@@ -20,7 +20,7 @@ pub(super) fn set(
     fields: &[(Bytes, Bytes)],
 ) -> Result<Reply, Halt> {
     let mut added = 0;
-    evaluation.check_room(bytes_of(evaluation, key, fields))?;
+    check_room(evaluation, key, fields)?;
     for (name, value) in fields {
         let column = Column::Field(name.clone());
         if !evaluation.has_content(key, &column)? {
@@ -38,9 +38,9 @@ fn put(evaluation: &mut Evaluation<'_>, key: &Bytes, name: &Bytes, value: &Bytes
     evaluation.remove_field_deadline(key, name);
 }
 
-fn bytes_of(evaluation: &Evaluation<'_>, key: &Bytes, fields: &[(Bytes, Bytes)]) -> usize {
+fn check_room(evaluation: &Evaluation<'_>, key: &Bytes, fields: &[(Bytes, Bytes)]) -> Result<(), Halt> {
     let bytes = |(name, value): &(Bytes, Bytes)| undated_bytes(evaluation, key, name, value.len());
-    fields.iter().map(bytes).sum()
+    evaluation.check_room_of(key, fields.len(), fields.iter().map(bytes).sum())
 }
 
 /// `HMSET`: looks at the first field only, for the kind of the row.
@@ -51,7 +51,7 @@ pub(super) fn set_blindly(
 ) -> Result<Reply, Halt> {
     if let Some((name, _)) = fields.first() {
         evaluation.content(key, &Column::Field(name.clone()))?;
-        evaluation.check_room(bytes_of(evaluation, key, fields))?;
+        check_room(evaluation, key, fields)?;
         evaluation.begin_write(key)?;
     }
     for (name, value) in fields {
@@ -104,7 +104,8 @@ pub(super) fn get_all(evaluation: &mut Evaluation<'_>, key: &Bytes, part: HashPa
 /// `HDEL`: answers how many were there.
 pub(super) fn delete(evaluation: &mut Evaluation<'_>, key: &Bytes, names: &[Bytes]) -> Result<Reply, Halt> {
     let mut deleted = 0;
-    evaluation.check_room(names.iter().map(|name| undated_bytes(evaluation, key, name, 0)).sum())?;
+    let bytes = |name: &Bytes| undated_bytes(evaluation, key, name, 0);
+    evaluation.check_room_of(key, names.len(), names.iter().map(bytes).sum())?;
     for name in names {
         if evaluation.delete(key, Column::Field(name.clone()))? {
             evaluation.remove_field_deadline(key, name);

@@ -68,7 +68,8 @@ fn add(
     values: &[Bytes],
     outermost: Option<Element>,
 ) -> Result<(), Halt> {
-    evaluation.check_room(values.iter().map(|value| pushed_bytes(key, value)).sum())?;
+    let bytes = values.iter().map(|value| pushed_bytes(key, value)).sum();
+    evaluation.check_room_of(key, values.len(), bytes)?;
     evaluation.begin_write(key)?;
     let mut outermost = outermost.map(|element| element.name);
     for value in values {
@@ -161,7 +162,8 @@ fn take(
 
 /// Removes elements that were seen.
 fn remove_all(evaluation: &mut Evaluation<'_>, key: &Bytes, elements: &[Element]) -> Result<(), Halt> {
-    evaluation.check_room(elements.iter().map(|element| element_bytes(key, &element.name, 0)).sum())?;
+    let bytes = elements.iter().map(|element| element_bytes(key, &element.name, 0)).sum();
+    evaluation.check_room_of(key, elements.len(), bytes)?;
     for element in elements {
         evaluation.delete(key, Column::Element(element.name.clone()))?;
     }

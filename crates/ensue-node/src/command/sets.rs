@@ -16,7 +16,7 @@ use ensue_types::{Column, Reply};
 /// remove that has not arrived yet.
 pub(super) fn add(evaluation: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<Reply, Halt> {
     let mut added = 0;
-    evaluation.check_room(bytes_of(key, members))?;
+    evaluation.check_room_of(key, members.len(), bytes_of(key, members))?;
     for member in members {
         let column = Column::Member(member.clone());
         if !evaluation.has_content(key, &column)? {
@@ -35,7 +35,7 @@ fn bytes_of(key: &Bytes, members: &[Bytes]) -> usize {
 /// `SREM`: answers how many were there.
 pub(super) fn remove(evaluation: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<Reply, Halt> {
     let mut removed = 0;
-    evaluation.check_room(bytes_of(key, members))?;
+    evaluation.check_room_of(key, members.len(), bytes_of(key, members))?;
     for member in members {
         if evaluation.delete(key, Column::Member(member.clone()))? {
             removed += 1;

@@ -75,7 +75,8 @@ fn add(
     condition: AddCondition,
     changed: bool,
 ) -> Result<Reply, Halt> {
-    evaluation.check_room(pairs.iter().map(|(_, member)| element_bytes(key, member, SCORE_BYTES)).sum())?;
+    let bytes = pairs.iter().map(|(_, member)| element_bytes(key, member, SCORE_BYTES)).sum();
+    evaluation.check_room_of(key, pairs.len(), bytes)?;
     let (mut added, mut updated) = (0, 0);
     for (score, member) in pairs {
         let column = Column::Scored(member.clone());
@@ -144,7 +145,8 @@ fn total_of(content: &Content) -> Option<Decimal> {
 
 /// `ZREM`: how many were there.
 fn remove(evaluation: &mut Evaluation<'_>, key: &Bytes, members: &[Bytes]) -> Result<usize, Halt> {
-    evaluation.check_room(members.iter().map(|member| element_bytes(key, member, 0)).sum())?;
+    let bytes = members.iter().map(|member| element_bytes(key, member, 0)).sum();
+    evaluation.check_room_of(key, members.len(), bytes)?;
     let mut removed = 0;
     for member in members {
         removed += usize::from(evaluation.delete(key, Column::Scored(member.clone()))?);
@@ -182,7 +184,8 @@ pub(super) fn store(
     members: Vec<Scored>,
 ) -> Result<Reply, Halt> {
     let stored = members.iter().map(|(_, name)| element_bytes(target, name, SCORE_BYTES)).sum::<usize>();
-    evaluation.check_room(stored.saturating_add(evaluation.bytes_to_clear(target)))?;
+    let bytes = stored.saturating_add(evaluation.bytes_to_clear(target));
+    evaluation.check_room_of(target, members.len(), bytes)?;
     evaluation.begin_write(target)?;
     let names: BTreeSet<&Bytes> = members.iter().map(|(_, name)| name).collect();
     evaluation.clear_row(target, |column| match column {

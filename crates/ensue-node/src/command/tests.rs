@@ -31,7 +31,7 @@ use ensue_store::keyspace::{Expiry, Keyspace, Sites};
 use ensue_store::view::View;
 use ensue_types::{
     DatacenterId, Incarnation, LogicalTime, OperationId, PartitionId, Position, Reply, RowEffect, Source,
-    Stamp,
+    Stamp, limits,
 };
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -70,6 +70,8 @@ struct Datacenter {
     node_entries: usize,
     /// Whether all columns of a large row are removed by one effect, where that can be.
     removes_rows: bool,
+    /// What the changes of one write may take in an entry.
+    entry_bytes_max: usize,
 }
 
 impl Datacenter {
@@ -85,6 +87,7 @@ impl Datacenter {
             expiries: Vec::new(),
             node_entries: 0,
             removes_rows: false,
+            entry_bytes_max: limits::ENTRY_BYTES_MAX,
         }
     }
 
@@ -112,7 +115,8 @@ impl Datacenter {
     /// Evaluates the commands as one transaction.
     fn run_all(&mut self, requests: &[Request]) -> Vec<Reply> {
         let writer = Writer::new(self.write(), self.write().operation.datacenter, false);
-        let mut writer = writer.with_node_entries(self.node_entries);
+        let writer = writer.with_node_entries(self.node_entries);
+        let mut writer = writer.with_bytes_max(self.entry_bytes_max);
         writer.remove_rows(self.removes_rows && self.applies_in_order());
         let hidden = &self.hidden;
         let visibility = |source: &Source| !hidden.contains(&source.operation);

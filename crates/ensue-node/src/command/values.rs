@@ -86,17 +86,23 @@ pub(super) fn write(evaluation: &mut Evaluation<'_>, key: &Bytes, value: Value) 
         store_sorted(evaluation, key, members)?;
         return Ok(());
     }
-    let bytes = match &value {
-        Value::Text(text) => effect_bytes(key, &Column::Text, text.len()),
-        Value::List(values) => values.iter().map(|one| lists::pushed_bytes(key, one)).sum(),
-        Value::Set(members) => members.iter().map(|one| element_bytes(key, one, 0)).sum(),
-        Value::Hash(pairs) => pairs.iter().map(|(name, one)| element_bytes(key, name, one.len())).sum(),
-        Value::DatedHash(fields) => {
-            fields.iter().map(|(name, one, _)| field_bytes(key, name, one.len())).sum()
+    let (effects, bytes) = match &value {
+        Value::Text(text) => (1, effect_bytes(key, &Column::Text, text.len())),
+        Value::List(values) => {
+            (values.len(), values.iter().map(|one| lists::pushed_bytes(key, one)).sum::<usize>())
         }
-        Value::Sorted(_) => 0,
+        Value::Set(members) => {
+            (members.len(), members.iter().map(|one| element_bytes(key, one, 0)).sum::<usize>())
+        }
+        Value::Hash(pairs) => {
+            (pairs.len(), pairs.iter().map(|(name, one)| element_bytes(key, name, one.len())).sum())
+        }
+        Value::DatedHash(fields) => {
+            (2 * fields.len(), fields.iter().map(|(name, one, _)| field_bytes(key, name, one.len())).sum())
+        }
+        Value::Sorted(_) => (0, 0),
     };
-    evaluation.check_room(bytes.saturating_add(evaluation.bytes_to_clear(key)))?;
+    evaluation.check_room_of(key, effects, bytes.saturating_add(evaluation.bytes_to_clear(key)))?;
     evaluation.begin_write(key)?;
     // What is put again covers what it replaces.
     let text = matches!(value, Value::Text(_));

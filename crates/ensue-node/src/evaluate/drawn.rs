@@ -41,7 +41,7 @@ impl Evaluation<'_> {
         let row = present(self.keyspace, &mut self.observed, key, self.view, self.at)?;
         let Some(RowRef::Whole(whole)) = row else { return Ok(Some(Vec::new())) };
         let (live, places) = (whole.live_count_at(kind, self.view)?, whole.places_count());
-        if !whole.expired_fields(self.view, self.at.ms())?.is_empty() {
+        if whole.latest_expired(self.view, self.at.ms())?.is_some() {
             return Ok(None);
         }
         let is_sparse = live * PLACES_A_COLUMN_MAX < places;
@@ -57,7 +57,7 @@ impl Evaluation<'_> {
             if draw.different && known.contains(&place) {
                 continue;
             }
-            let Some((column, cell)) = whole.cells_from(place, 1).0.next() else { continue };
+            let Some((column, cell)) = whole.cells_from(place, (1, 1)).0.next() else { continue };
             if column.is_beneath() {
                 continue;
             }

@@ -7,10 +7,9 @@
 use super::{Evaluation, Halt, Observed, is_live};
 use bytes::Bytes;
 use ensue_store::compact::RowRef;
-use ensue_store::row::{Gone, Kind, Row};
+use ensue_store::row::{Gone, Row};
 use ensue_store::view::View;
 use ensue_types::{Column, FieldDeadline, LogicalTime};
-use std::collections::BTreeSet;
 
 /// Looks at the deadline of a column's field, if it is a field's; says whether it has passed.
 pub(super) fn look(
@@ -36,31 +35,41 @@ pub(super) fn look(
     Ok(true)
 }
 
-/// The fields that have expired. All of the row has been observed.
-pub(super) fn expired(
+/// Observes that fields have expired, by the latest of their deadlines. All of the row has been observed.
+pub(super) fn observe_expired(
     observed: &mut Observed,
     row: RowRef<'_>,
     (view, at): (View<'_>, LogicalTime),
-) -> Result<BTreeSet<Bytes>, Gone> {
-    let RowRef::Whole(row) = row else { return Ok(BTreeSet::new()) };
-    let expired = row.expired_fields(view, at.ms())?;
-    for name in &expired {
-        if let Some(deadline) = row.field_deadline_at(name, view)? {
-            observed.valid_since(LogicalTime::from_ms(deadline));
-        }
-    }
-    Ok(expired)
+) -> Result<(), Gone> {
+    let RowRef::Whole(row) = row else { return Ok(()) };
+    let latest = row.latest_expired(view, at.ms())?;
+    latest.into_iter().for_each(|deadline| observed.valid_since(LogicalTime::from_ms(deadline)));
+    Ok(())
 }
 
-/// Whether a column is one of these fields.
-pub(super) fn is_of(names: &BTreeSet<Bytes>, column: &Column) -> bool {
-    matches!(column, Column::Field(name) if names.contains(name))
+/// How many fields have expired. All of the row has been observed.
+pub(super) fn expired_count(
+    observed: &mut Observed,
+    row: RowRef<'_>,
+    (view, at): (View<'_>, LogicalTime),
+) -> Result<usize, Gone> {
+    observe_expired(observed, row, (view, at))?;
+    if let RowRef::Whole(row) = row { row.expired_count(view, at.ms()) } else { Ok(0) }
+}
+
+/// Whether a column is a field that has expired.
+pub(super) fn is_expired(
+    row: &Row,
+    column: &Column,
+    (view, at): (View<'_>, LogicalTime),
+) -> Result<bool, Gone> {
+    let Column::Field(name) = column else { return Ok(false) };
+    Ok(row.field_deadline_at(name, view)?.is_some_and(|ms| ms <= at.ms()))
 }
 
 /// Whether a row shows no field.
 pub(super) fn are_none(row: &Row, view: View<'_>, at: LogicalTime) -> bool {
-    let live = row.live_count_at(Kind::Hash, view).unwrap_or_default();
-    row.expired_fields(view, at.ms()).is_ok_and(|expired| live == expired.len())
+    row.shows_field(view, at.ms()).is_ok_and(|shows| !shows)
 }
 
 impl Evaluation<'_> {

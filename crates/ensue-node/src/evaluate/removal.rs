@@ -5,6 +5,7 @@ use super::{Evaluation, Halt, effect_bytes, is_live};
 use bytes::Bytes;
 use ensue_store::compact::RowRef;
 use ensue_store::keyspace::RowRemoval;
+use ensue_store::layout::{encoded_effect_bytes, encoded_previous_bytes};
 use ensue_store::view::View;
 use ensue_types::escrow::share_of;
 use ensue_types::{Column, Effect, RowEffect, Seen, limits};
@@ -25,9 +26,14 @@ impl<'a> Evaluation<'a> {
                 let deadline = row.deadline().map_or(0, |_| effect_bytes(key, &Column::Deadline, 0));
                 effect_bytes(key, &Column::Text, 0) + deadline
             }
-            Some(RowRef::Packed(row)) => row.columns().map(|(column, _)| effect_bytes(key, &column, 0)).sum(),
+            Some(RowRef::Packed(row)) => {
+                let bytes: usize = row.columns().map(|(column, _)| effect_bytes(key, &column, 0)).sum();
+                bytes + self.bytes_above(key, row.count())
+            }
             Some(RowRef::Whole(row)) => {
-                (row.columns_count() + 1) * effect_bytes(key, &Column::Deadline, 0) + row.name_bytes()
+                let effects = row.columns_count() + 1;
+                let bytes = effects * effect_bytes(key, &Column::Deadline, 0) + row.name_bytes();
+                bytes + self.bytes_above(key, effects)
             }
         }
     }
@@ -39,10 +45,16 @@ impl<'a> Evaluation<'a> {
         columns: Vec<Column>,
         view: View<'_>,
     ) -> Result<(), Halt> {
-        self.check_room(columns.iter().map(|column| effect_bytes(key, column, 0)).sum())?;
-        for column in columns {
-            self.remove_column(key, column, view);
-        }
+        // None of them depends on another, so they may be made before the first is.
+        let removals: Vec<RowEffect> =
+            columns.into_iter().map(|column| self.removal(key, column, view)).collect();
+        let names_previous = self.writer.as_ref().is_some_and(|writer| writer.wants_previous);
+        let bytes = |removal: &RowEffect| {
+            let previous = names_previous.then(|| self.keyspace.previous(key, &removal.column));
+            encoded_effect_bytes(removal) + previous.as_ref().map_or(0, encoded_previous_bytes)
+        };
+        self.check_room(removals.iter().map(bytes).sum())?;
+        removals.into_iter().for_each(|removal| self.change(removal));
         Ok(())
     }
 
@@ -51,14 +63,15 @@ impl<'a> Evaluation<'a> {
     pub fn clear_some_expired(&mut self, key: &Bytes, place: usize) -> Option<usize> {
         let view = self.expired_view(key)?;
         let Some(RowRef::Whole(row)) = self.keyspace.row(key) else { return None };
-        let (cells, next) = row.cells_from(place, CLEARED_AT_ONCE);
+        let (cells, next) = row.cells_from(place, (CLEARED_AT_ONCE, CLEARED_AT_ONCE));
         let live = cells.filter(|(_, cell)| is_live(cell, view));
         let columns: Vec<Column> = live.map(|(column, _)| column.into_owned()).collect();
         for column in columns {
-            if self.check_room(effect_bytes(key, &column, 0)).is_err() {
+            let removal = self.removal(key, column, view);
+            if self.check_room(encoded_effect_bytes(&removal)).is_err() {
                 return Some(place);
             }
-            self.remove_column(key, column, view);
+            self.change(removal);
         }
         next
     }
@@ -74,7 +87,7 @@ impl<'a> Evaluation<'a> {
     /// Deletes a row. One that takes too much for an entry expires now: everybody sees at once that it is gone, and its
     /// columns are deleted in parts.
     pub fn delete_row(&mut self, key: &Bytes) -> Result<(), Halt> {
-        if self.bytes_to_clear(key) <= limits::ENTRY_BYTES_MAX {
+        if self.bytes_to_clear(key) <= self.bytes_max() {
             return self.clear_row(key, |_| true);
         }
         self.check_room(self.bytes_to_delete(key))?;
@@ -85,9 +98,13 @@ impl<'a> Evaluation<'a> {
     /// What it takes to delete a row in this way, at most.
     pub fn bytes_to_delete(&self, key: &Bytes) -> usize {
         match self.bytes_to_clear(key) {
-            bytes if bytes <= limits::ENTRY_BYTES_MAX => bytes,
+            bytes if bytes <= self.bytes_max() => bytes,
             _ => effect_bytes(key, &Column::Deadline, size_of::<u64>()),
         }
+    }
+
+    fn bytes_max(&self) -> usize {
+        self.writer.as_ref().map_or(limits::ENTRY_BYTES_MAX, |writer| writer.bytes_max)
     }
 
     /// How one effect can remove all columns of a large row, if it can. A script may be stopped, and what it has

@@ -1,9 +1,9 @@
 //! What one write changes, gathered effect by effect: each part of a place once.
 
-use super::effect_bytes;
 use ensue_store::cell::{self, Write};
 use ensue_store::keyspace::undo::Kept;
-use ensue_types::{DatacenterId, Effect, Previous, RowEffect};
+use ensue_store::layout::{encoded_effect_bytes, encoded_previous_bytes};
+use ensue_types::{DatacenterId, Effect, Previous, RowEffect, limits};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -29,8 +29,11 @@ pub struct Writer {
     pub write: Write,
     pub changes: Changes,
     pub(super) wants_previous: bool,
-    /// About what the changes take in an entry.
+    /// What the changes take in an entry, and may take.
     pub(super) bytes: usize,
+    pub(super) bytes_max: usize,
+    /// A change of the command did not fit any more: it was not made, and none after it was.
+    pub(super) is_full: bool,
     /// How many elements of lists it has named.
     pub(super) named: u32,
     /// Whose running sums its additions go on.
@@ -51,12 +54,15 @@ impl Writer {
     pub fn new(write: Write, adder: DatacenterId, wants_previous: bool) -> Writer {
         let changes = Changes::default();
         let (bytes, named, node_entries) = (0, 0, NODE_ENTRIES);
+        let (bytes_max, is_full) = (limits::ENTRY_BYTES_MAX, false);
         let (removes_rows, index, kept) = (false, None, None);
         Writer {
             write,
             changes,
             wants_previous,
             bytes,
+            bytes_max,
+            is_full,
             named,
             adder,
             node_entries,
@@ -70,6 +76,11 @@ impl Writer {
     pub fn with_node_entries(mut self, entries: usize) -> Writer {
         self.node_entries = if entries == 0 { NODE_ENTRIES } else { entries };
         self
+    }
+
+    /// Takes no more than this in an entry.
+    pub fn with_bytes_max(self, bytes_max: usize) -> Writer {
+        Writer { bytes_max, ..self }
     }
 
     /// From now on may remove all columns of a row by one effect, or not: see the field.
@@ -92,10 +103,15 @@ impl Writer {
         self.kept.take().unwrap_or_default()
     }
 
+    /// Whether a change fits into its entry. After one that does not, no other of the same command does.
+    pub(super) fn has_room(&mut self, change: &RowEffect, previous: Option<&Previous>) -> bool {
+        let bytes = encoded_effect_bytes(change) + previous.map_or(0, encoded_previous_bytes);
+        self.is_full |= self.bytes.saturating_add(bytes) > self.bytes_max;
+        !self.is_full
+    }
+
     /// Takes a change. What a later one of the same place replaces is the write's own.
     pub(super) fn push(&mut self, change: RowEffect, previous: Option<Previous>) {
-        let value = if let Effect::Put { value, .. } = &change.effect { value.len() } else { 0 };
-        self.bytes += effect_bytes(&change.key, &change.column, value);
         let part = Part::of(&change.effect);
         let Effect::Remove { observed, seen } = &change.effect else {
             return self.put_in_place(change, part, previous);
@@ -123,7 +139,7 @@ impl Writer {
                     insert(index, &self.changes.effects, (at, Part::Removal));
                 }
             }
-            self.changes.effects[at] = change.clone();
+            self.replace(at, change.clone());
         }
         if put.is_none() || known.is_some() {
             self.put_in_place(change, part, previous.filter(|_| put.is_none()));
@@ -157,9 +173,15 @@ impl Writer {
 
     fn put_in_place(&mut self, change: RowEffect, part: Part, previous: Option<Previous>) {
         match self.place_of(&change, part) {
-            Some(at) => self.changes.effects[at] = change,
+            Some(at) => self.replace(at, change),
             None => self.add(change, part, previous),
         }
+    }
+
+    fn replace(&mut self, at: usize, change: RowEffect) {
+        let known = &mut self.changes.effects[at];
+        self.bytes = self.bytes + encoded_effect_bytes(&change) - encoded_effect_bytes(known);
+        *known = change;
     }
 
     /// Takes the first change of a part of a place.
@@ -168,6 +190,7 @@ impl Writer {
             // Most writes change one place.
             self.changes.effects.reserve_exact(1);
         }
+        self.bytes += encoded_effect_bytes(&change) + previous.as_ref().map_or(0, encoded_previous_bytes);
         self.changes.effects.push(change);
         if let Some(index) = &mut self.index {
             insert(index, &self.changes.effects, (self.changes.effects.len() - 1, part));

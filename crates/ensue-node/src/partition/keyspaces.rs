@@ -80,8 +80,15 @@ pub(crate) struct Keyspaces {
     accesses: Accesses,
     /// Bytes that rows have yet to give back because the bound was set below what they took.
     excess: u64,
-    /// Rows that were evicted.
+    /// Rows that were evicted, and such whose deadline had passed.
     evicted: u64,
+    evicted_expired: u64,
+    /// What deadlines take beside their rows.
+    deadline_bytes: u64,
+    /// What has expired is not deleted in time, because a datacenter cannot be reached.
+    expires_late: bool,
+    /// It has been told of deadlines up to this one.
+    told_ms: u64,
     followers: Followers,
     /// Whether the next evaluation may remove all columns of a row by one effect.
     removes_rows: bool,
@@ -137,6 +144,10 @@ impl Keyspaces {
             waiting_bytes: 0,
             excess: 0,
             evicted: 0,
+            evicted_expired: 0,
+            deadline_bytes: 0,
+            expires_late: false,
+            told_ms: 0,
             followers: Followers::default(),
             removes_rows: false,
             is_freeing: false,

@@ -3,6 +3,7 @@
 
 pub(in crate::partition) mod balance;
 pub(in crate::partition) mod collect;
+mod deadlines;
 pub(in crate::partition) mod invariants;
 pub(in crate::partition) mod metrics;
 

@@ -1,7 +1,7 @@
 //! When a tombstone is spent, and what a flush hides.
 
 use super::*;
-use ensue_types::{Causes, Incarnation, Opaque, PartitionId, Position};
+use ensue_types::{Causes, Column, Incarnation, Opaque, PartitionId, Position};
 
 fn write(at: u64) -> Write {
     let operation = OperationId {
@@ -99,4 +99,26 @@ fn what_a_settled_value_carries_is_forgotten_beside_one_that_is_not_settled() {
         cell.versions()
             .is_some_and(|versions| versions.unsettled().all(|one| one.source.dependencies.is_some()))
     );
+}
+
+#[test]
+fn what_datacenters_have_added_is_counted() {
+    use crate::counted::Counted;
+    let mut cell = Cell::new(LogicalTime(1));
+    let counted = |cell: &Cell| Counted::of(&Column::Text, cell).bytes as usize;
+    let empty = counted(&cell);
+    for datacenter in 0..3 {
+        let Write { stamp, operation, .. } = write(10 + u64::from(datacenter));
+        let (stamp, datacenter) =
+            (Stamp { datacenter: DatacenterId(datacenter), ..stamp }, DatacenterId(datacenter));
+        let write = Write { stamp, operation: OperationId { datacenter, ..operation }, ..write(10) };
+        let epoch_sum = EpochSum { epoch: stamp, sum: Decimal(7) };
+        cell.apply(&Effect::Add { epoch_sum }, &write, Keep::default());
+    }
+    let added = size_of::<Counter>() + 3 * size_of::<Addition>();
+    assert_eq!(counted(&cell), empty + added);
+    let seen = cell.state().seen();
+    let base = Effect::Put { value: Bytes::from_static(b"9"), seen, over: None };
+    cell.apply(&base, &write(20), Keep::default());
+    assert_eq!(counted(&cell), empty + added + 3 * size_of::<SeenSum>() + 1);
 }

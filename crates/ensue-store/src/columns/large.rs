@@ -104,6 +104,10 @@ impl Slot {
         Slot::Settled(Box::default())
     }
 
+    fn is_free(&self) -> bool {
+        matches!(self, Slot::Settled(bytes) if bytes.is_empty())
+    }
+
     #[inline]
     fn found<'a>(&'a self, origin: &'a Origin) -> Option<Found<'a>> {
         match self {
@@ -259,13 +263,19 @@ impl Large {
         self.slots.iter_mut().filter_map(Slot::cell_mut)
     }
 
-    /// What stands in the slots from this one on, at most so many of them, and the slot to go on from.
+    /// What stands in the slots from this one on, at most so many columns, and in so many slots, some of which are free;
+    /// and the slot to go on from.
     pub(crate) fn from(
         &self,
         slot: usize,
-        count: usize,
+        (count, slots): (usize, usize),
     ) -> (impl Iterator<Item = (Cow<'_, Column>, Cow<'_, Cell>)>, Option<usize>) {
-        let end = self.slots.len().min(slot.saturating_add(count));
+        let last = self.slots.len().min(slot.saturating_add(slots));
+        let (mut end, mut left) = (slot.min(last), count);
+        while end < last && left > 0 {
+            left -= usize::from(!self.slots[end].is_free());
+            end += 1;
+        }
         let slots = self.slots[slot.min(end)..end].iter();
         let found = slots.filter_map(|slot| slot.found(&self.origin)).map(Found::both);
         (found, (end < self.slots.len()).then_some(end))
@@ -376,9 +386,17 @@ impl Large {
         *slot = Slot::Settled(bytes_of(&Encoded::new(parts, &settled, &self.origin)));
     }
 
-    /// The same of all; says how many bytes less are counted.
-    pub(crate) fn settle_all(&mut self) -> u64 {
-        (0..self.slots.len() as u32).map(|slot| self.settle_and_save(slot)).sum()
+    /// Forgets the past states of those that are not settled, which alone have any, and makes them bytes where it can;
+    /// says at how many it looked, and how many bytes less are counted.
+    pub(crate) fn forget_history(&mut self) -> Forgotten {
+        let whole: Vec<u32> = self.whole.iter().copied().collect();
+        let looked_at = whole.len();
+        let mut saved = 0;
+        for slot in whole {
+            self.slots[slot as usize].cell_mut().into_iter().for_each(Cell::forget_history);
+            saved += self.settle_and_save(slot);
+        }
+        Forgotten { looked_at, saved, ..Forgotten::default() }
     }
 
     fn settle_and_save(&mut self, slot: u32) -> u64 {

@@ -182,7 +182,7 @@ fn play(steps: &[Step], keeps_versions: bool) -> Result<(), TestCaseError> {
                 let seen = [seen[0].max(world.settled[0]), seen[1].max(world.settled[1])];
                 check(row, View::Visibility(&within(seen)))?;
             }
-            let (cells, next) = row.cells_from(0, usize::MAX);
+            let (cells, next) = row.cells_from(0, (usize::MAX, usize::MAX));
             prop_assert_eq!((cells.count(), next), (row.columns_count(), None));
         }
     }
@@ -268,4 +268,32 @@ fn who_only_looked_stands_for_nothing() {
         let known = (summary.latest.len(), summary.recent.len() + summary.open.len());
         assert_eq!(known, if has_looked { (1, 1) } else { (0, LARGE + 20) }, "has looked: {has_looked}");
     }
+}
+
+#[test]
+fn past_states_are_looked_for_where_there_can_be_some() {
+    const COLUMNS: u64 = 10_000;
+    let mut keyspace = Keyspace::new(false);
+    let write = |time: u64| {
+        let (at, datacenter, partition) = (LogicalTime(time), DatacenterId(0), PartitionId(0));
+        let incarnation = Incarnation(0);
+        let operation = OperationId { datacenter, incarnation, partition, position: Position(time) };
+        Write { stamp: Stamp { time: at, datacenter, partition }, at, operation, dependencies: None }
+    };
+    let put = |keyspace: &mut Keyspace, time: u64, number: u64| {
+        let column = Column::Field(Bytes::from(format!("field{number}")));
+        let effect = Effect::Put { value: Bytes::from_static(b"7"), seen: Seen::new(), over: None };
+        let change = RowEffect { key: Bytes::from_static(KEY), column: column.clone(), effect };
+        keyspace.apply(&change, None, &write(time));
+        column
+    };
+    (1..=COLUMNS).for_each(|number| drop(put(&mut keyspace, number, number)));
+    keyspace.mark(KEY, 1);
+    let column = put(&mut keyspace, COLUMNS + 1, 5);
+    let row = |keyspace: &Keyspace| keyspace.row(KEY).expect("it is there").whole().into_owned();
+    assert!(row(&keyspace).settled(&column).is_none(), "it has a past");
+    assert_eq!(row(&keyspace).forget_history().looked_at, 1);
+    assert_eq!(keyspace.sweep_marks(2), 0);
+    assert!(row(&keyspace).settled(&column).is_some());
+    keyspace.check_invariants();
 }

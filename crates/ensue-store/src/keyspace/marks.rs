@@ -5,6 +5,9 @@ use bytes::Bytes;
 use hashbrown::HashTable;
 use std::collections::VecDeque;
 
+/// Columns whose past states are forgotten in one go: with those of the row that passes it.
+const SWEPT_AT_ONCE: usize = 10_000;
+
 /// Keys whose past states are kept, until when.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Marks {
@@ -26,10 +29,12 @@ impl Keyspace {
         }
     }
 
-    /// Forgets past states that nobody may ask for any more. Returns how many keys remain marked.
+    /// Forgets past states that nobody may ask for any more, of some columns at once. Returns how many keys remain
+    /// marked.
     pub fn sweep_marks(&mut self, now_ms: u64) -> usize {
+        let mut looked_at = 0;
         while let Some((due, _)) = self.marks.queue.front() {
-            if *due > now_ms {
+            if *due > now_ms || looked_at > SWEPT_AT_ONCE {
                 break;
             }
             let (_, key) = self.marks.queue.pop_front().expect("front was there");
@@ -43,7 +48,9 @@ impl Keyspace {
             entry.remove();
             let Some(slot) = self.slot_of(&key) else { continue };
             if let Some(row) = self.slots[slot as usize].whole_mut() {
-                self.bytes -= row.forget_history();
+                let forgotten = row.forget_history();
+                looked_at += 1 + forgotten.looked_at;
+                self.bytes -= forgotten.saved;
                 self.settle_row(slot);
             }
         }

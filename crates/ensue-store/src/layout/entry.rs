@@ -91,13 +91,13 @@ pub fn encoded_entry_bytes(entry: &Entry) -> usize {
     let body = match &entry.change {
         Change::Effects { transaction, effects, .. } => {
             let operation = if transaction.is_some() { OPERATION_BYTES } else { 0 };
-            operation + effects.iter().map(effect_bytes).sum::<usize>()
+            operation + effects.iter().map(encoded_effect_bytes).sum::<usize>()
         }
         Change::Transaction { begun_as, participants, .. } => {
             let operation = if begun_as.is_some() { OPERATION_BYTES } else { 0 };
             operation + 2 * participants.len()
         }
-        Change::Flush { effects, .. } => effects.iter().map(effect_bytes).sum(),
+        Change::Flush { effects, .. } => effects.iter().map(encoded_effect_bytes).sum(),
         Change::Lost { .. } => 8,
         Change::Branch { note, .. } => note.len(),
     };
@@ -106,16 +106,27 @@ pub fn encoded_entry_bytes(entry: &Entry) -> usize {
 
 /// How many bytes of an entry's encoding say what it replaced.
 pub fn previous_bytes(entry: &Entry) -> usize {
-    let bytes = |previous: &Previous| match previous {
+    entry.previous.iter().map(encoded_previous_bytes).sum()
+}
+
+/// The same of one change.
+pub fn encoded_previous_bytes(previous: &Previous) -> usize {
+    match previous {
         Previous::Nothing { forgotten: Stamp::ZERO } => 1,
         Previous::Nothing { .. } => 1 + STAMP_BYTES,
         Previous::Operation(_) => 1 + OPERATION_BYTES,
         Previous::Several { operations, .. } => 2 + OPERATION_BYTES * operations.len() + STAMP_BYTES,
-    };
-    entry.previous.iter().map(bytes).sum()
+    }
 }
 
-fn effect_bytes(row: &RowEffect) -> usize {
+/// What a removal takes, or a put without its value, beside its key and its name: that observed, or overwrites, the
+/// puts of so many datacenters, and covers the additions of so many.
+pub fn effect_bytes_beside(puts: usize, seen: usize) -> usize {
+    EFFECT_BYTES + STAMP_BYTES * (1 + puts) + SEEN_BYTES * seen
+}
+
+/// What an effect takes in an entry's encoding.
+pub fn encoded_effect_bytes(row: &RowEffect) -> usize {
     let tail = match &row.effect {
         Effect::Put { value, seen, over } => {
             let over = over.as_ref().map_or(0, |over| OVER_BYTES + STAMP_BYTES * over.puts().len());

@@ -68,7 +68,8 @@ fn combined(evaluation: &mut Evaluation<'_>, operator: SetOperator, keys: &[Byte
 /// Makes a row the set of these members; answers how many they are.
 fn store(evaluation: &mut Evaluation<'_>, target: &Bytes, members: Members) -> Result<Reply, Halt> {
     let stored = members.iter().map(|name| element_bytes(target, name, 0)).sum::<usize>();
-    evaluation.check_room(stored.saturating_add(evaluation.bytes_to_clear(target)))?;
+    let bytes = stored.saturating_add(evaluation.bytes_to_clear(target));
+    evaluation.check_room_of(target, members.len(), bytes)?;
     evaluation.begin_write(target)?;
     evaluation.clear_row(target, |column| match column {
         Column::Member(name) => !members.contains(name),

@@ -7,7 +7,7 @@ use ensue_resp::Request;
 use ensue_store::entry::{Change, Entry};
 use ensue_store::layout::encoded_entry_bytes;
 use ensue_store::view::View;
-use ensue_types::{Causes, DatacenterId, KeyspaceId, Position, Reply, limits};
+use ensue_types::{Causes, Column, DatacenterId, KeyspaceId, Position, Reply, limits};
 
 /// Keys are shared in memory and repeated in an entry, once a field.
 const KEY_BYTES: usize = limits::KEY_BYTES_MAX;
@@ -183,4 +183,66 @@ fn a_row_that_is_too_large_goes_in_parts_when_its_deadline_has_passed() {
     assert!(datacenter.longest_entry() < limits::ENTRY_BYTES_MAX);
     assert_eq!(datacenter.ask(&words(&["HSET"], &key, 0..1, true)), Reply::Integer(1));
     assert_eq!(datacenter.ask(&words(&["HLEN"], &key, 0..0, false)), Reply::Integer(1));
+}
+
+/// Of each of three datacenters, which all have added to so many counters, and may log so much at once.
+fn with_additions_of_three(command: &str, count: usize, entry_bytes_max: usize) -> Datacenter {
+    let mut datacenters = [0, 1, 2].map(Datacenter::new);
+    for datacenter in &mut datacenters {
+        for number in 0..count {
+            datacenter.run(&format!("{command}{number} 1"));
+        }
+    }
+    let [mut first, others @ ..] = datacenters;
+    others.iter().flat_map(|other| &other.log).for_each(|logged| first.receive(logged));
+    first.log.clear();
+    Datacenter { entry_bytes_max, ..first }
+}
+
+/// What removals cover, and puts, of each datacenter takes more than their names.
+#[test]
+fn what_is_covered_of_each_datacenter_counts() {
+    let numbers = || 0..300;
+    let names = || numbers().map(|number| format!(" f{number}")).collect::<String>();
+    let pairs = || numbers().map(|number| format!(" f{number} 7")).collect::<String>();
+    let keys = || numbers().map(|number| format!(" k{number}")).collect::<String>();
+    let most = 40_000;
+    let fields = || with_additions_of_three("HINCRBY h f", 300, most);
+    for line in [format!("HDEL h{}", names()), format!("HSET h{}", pairs()), format!("HMSET h{}", pairs())] {
+        let mut datacenter = fields();
+        assert_eq!(datacenter.run(&line), TOO_MUCH, "{line}");
+        assert!(datacenter.log.is_empty() && datacenter.run("HLEN h") == Reply::Integer(300), "{line}");
+    }
+    assert_eq!(fields().run("SET h text"), TOO_MUCH);
+    let mut datacenter = with_additions_of_three("INCRBY k", 300, most);
+    assert_eq!(datacenter.run(&format!("DEL{}", keys())), TOO_MUCH);
+    assert_eq!(datacenter.run(&format!("DEL{}", keys().split(" k150").next().unwrap())), Reply::Integer(150));
+    assert!(datacenter.longest_entry() < most);
+
+    // As what is too large to be deleted at once.
+    let mut datacenter = fields();
+    assert_eq!(datacenter.run("DEL h"), Reply::Integer(1));
+    assert_eq!(datacenter.log[0].effects.len(), 1, "a deadline");
+    assert!(clear_in_parts(&mut datacenter, &Bytes::from_static(b"h")) > 1);
+    assert!(datacenter.longest_entry() < most, "{}", datacenter.longest_entry());
+}
+
+#[test]
+fn an_entry_that_nobody_had_foreseen_ends_where_it_is_full() {
+    let mut datacenter = Datacenter::new(0);
+    let mut writer = Writer::new(datacenter.write(), DatacenterId(0), false).with_bytes_max(100);
+    let mut evaluation = Evaluation::writing(&mut datacenter.keyspace, &mut writer, View::Newest);
+    let put = |evaluation: &mut Evaluation<'_>, name: &'static str, bytes: usize| {
+        evaluation.put(&Bytes::from_static(b"k"), Column::Field(name.into()), Bytes::from(vec![b'v'; bytes]));
+    };
+    put(&mut evaluation, "a", 40);
+    put(&mut evaluation, "b", 40);
+    put(&mut evaluation, "c", 1);
+    assert!(evaluation.take_is_full(), "the second does not fit beside the first");
+    assert!(!evaluation.take_is_full(), "that is said once");
+    put(&mut evaluation, "d", 1);
+    let changed: Vec<Column> = writer.changes.effects.iter().map(|change| change.column.clone()).collect();
+    assert_eq!(changed, ["a", "d"].map(|name| Column::Field(name.into())), "nothing of a command after it");
+    datacenter.log.push(super::Logged { write: writer.write, effects: writer.changes.effects });
+    assert_eq!(show(&datacenter.run("HGETALL k")).matches(':').count(), 2, "nor is that merged");
 }

@@ -263,3 +263,24 @@ fn many_rows_are_counted_as_they_change() {
         assert_eq!(run("DBSIZE"), shown.to_string(), "after {line}");
     }
 }
+
+#[test]
+fn a_walk_over_what_is_left_of_many_ends_soon() {
+    let mut datacenter = Datacenter::new(0);
+    let members =
+        |numbers: std::ops::Range<usize>| numbers.map(|number| format!(" m{number}")).collect::<String>();
+    datacenter.run(&format!("SADD s{}", members(0..20_000)));
+    datacenter.run(&format!("SREM s{}", members(5..19_995)));
+    datacenter.collect();
+    let (mut cursor, mut found, mut pages) = ("0".to_owned(), BTreeSet::new(), 0);
+    loop {
+        let (next, items) = page(datacenter.run(&format!("SSCAN s {cursor} COUNT 10")));
+        found.extend(items);
+        (cursor, pages) = (next, pages + 1);
+        if cursor == "0" {
+            break;
+        }
+    }
+    assert_eq!(found.len(), 10);
+    assert!(pages < 200, "{pages} pages");
+}

@@ -13,7 +13,8 @@ impl Cx {
     pub(crate) fn writer(&self, keyspace: KeyspaceId, write: Write, choice: &Choice) -> Writer {
         let wants_previous = self.protocol(keyspace).needs().previous_versions;
         let writer = Writer::new(write, self.datacenter.adder(choice.is_stable()), wants_previous);
-        writer.with_node_entries(self.stream_node_max_entries())
+        let writer = writer.with_node_entries(self.stream_node_max_entries());
+        writer.with_bytes_max(self.config.tuning.entry_bytes_max)
     }
 
     /// What was read, as far as the rules let it count as the past of who read it.

@@ -9,6 +9,13 @@
 //! the bound. Beyond that only rows are evicted whose eviction gives memory back at once, and writes are refused when
 //! the rest passes the bound by an eighth: a link that is cut empties no cache. Rows are evicted by commands that make
 //! data grow, and when the bound is set below what rows take.
+//!
+//! A row whose deadline has passed, or the deadlines of all its fields, goes before all others. It is deleted by itself
+//! when every datacenter has been heard of (`maintenance::collect`), and where one cannot be reached that may take long.
+//! An eviction does not wait for that: if the deadline was extended elsewhere in time, and nobody knows of it here, the
+//! row is gone all the same, as one is that was read there and is evicted here. Where the policy is to evict nothing,
+//! such rows alone are evicted, those that give memory back at once, and only while what has expired is not deleted
+//! in time.
 
 use super::Keyspaces;
 use super::accesses::Policy;
@@ -19,6 +26,7 @@ use crate::partition::others::Others;
 use bytes::Bytes;
 use ensue_protocol::Choice;
 use ensue_store::cell::Write;
+use ensue_store::compact::RowRef;
 use ensue_store::keyspace::Keyspace;
 use ensue_store::view::View;
 use ensue_types::{Context, KeyspaceId, LogicalTime};
@@ -32,21 +40,30 @@ const DRAWS: u64 = 40;
 /// About what is left of a small row that was evicted, where no versions are kept.
 const LEFT_BYTES: u64 = 512;
 
+/// A row that may be evicted.
+struct Victim {
+    keyspace: KeyspaceId,
+    key: Bytes,
+    /// It has expired: its deadline, or 0 if its fields have by themselves.
+    expired_ms: Option<u64>,
+}
+
 impl Keyspaces {
     /// Evicts rows until those that are gone took what is beyond the bound, or enough were evicted for one command.
     pub(in crate::partition) fn make_room(&mut self, cx: &mut Cx, others: &mut Others) {
         let mut excess = self.bytes_above();
-        if excess == 0 || !self.accesses.policy().evicts() {
+        let evicts = self.accesses.policy().evicts();
+        if excess == 0 || !evicts && !self.expires_late {
             return;
         }
         for _ in 0..EVICTED_MAX {
-            let Some((keyspace, key)) = self.victim(cx) else { return };
-            let bytes = self.row_bytes(keyspace, &key);
-            let gives_back = bytes > LEFT_BYTES && !self.keyspace(keyspace).keeps_versions();
-            if !gives_back && self.dead_bytes() > self.dead_bytes_max() {
+            let Some(victim) = self.victim(cx) else { return };
+            let bytes = self.row_bytes(victim.keyspace, &victim.key);
+            let gives_back = bytes > LEFT_BYTES && !self.keyspace(victim.keyspace).keeps_versions();
+            if !gives_back && (!evicts || self.dead_bytes() > self.dead_bytes_max()) {
                 return;
             }
-            self.evict(cx, others, keyspace, &key);
+            self.evict(cx, others, &victim);
             excess = excess.saturating_sub(bytes);
             if excess == 0 {
                 return;
@@ -77,24 +94,39 @@ impl Keyspaces {
         if !may || others.is_catching_up() || self.write_refusal(cx, others, false).is_some() {
             return false;
         }
-        let before = self.evicted;
+        let before = self.evicted + self.evicted_expired;
         for _ in 0..EVICTED_MAX {
-            let Some((keyspace, key)) = self.victim(cx).filter(|_| self.excess > 0) else {
+            let Some(victim) = self.victim(cx).filter(|_| self.excess > 0) else {
                 // Either they are gone, or there is none that may go.
                 self.excess = 0;
                 break;
             };
-            let bytes = self.row_bytes(keyspace, &key);
-            self.evict(cx, others, keyspace, &key);
+            let bytes = self.row_bytes(victim.keyspace, &victim.key);
+            self.evict(cx, others, &victim);
             self.excess = self.excess.saturating_sub(bytes);
         }
-        self.evicted > before
+        self.evicted + self.evicted_expired > before
+    }
+
+    /// What deadlines take beside their rows, and whether what has expired is not deleted in time.
+    pub(in crate::partition) fn note_deadlines(&mut self, bytes: u64, expires_late: bool) {
+        (self.deadline_bytes, self.expires_late) = (bytes, expires_late);
+    }
+
+    /// It has been told of rows whose deadline is not after this.
+    pub(in crate::partition) fn note_told(&mut self, deadline_ms: u64) {
+        self.told_ms = deadline_ms;
+    }
+
+    /// Rows that were evicted when their deadline had passed.
+    pub(in crate::partition) fn evicted_expired(&self) -> u64 {
+        self.evicted_expired
     }
 
     /// Of some rows the one that the policy has go first.
-    fn victim(&mut self, cx: &mut Cx) -> Option<(KeyspaceId, Bytes)> {
+    fn victim(&mut self, cx: &mut Cx) -> Option<Victim> {
         let at = cx.tick();
-        let of_volatile = self.accesses.policy().is_of_volatile();
+        let of_volatile = self.is_of_dated();
         let count = |rows: &Keyspace| if of_volatile { rows.dated_count() } else { rows.rows_count() };
         let counts: Vec<usize> = self.keyspaces.iter().map(count).collect();
         let all: usize = counts.iter().sum();
@@ -114,7 +146,16 @@ impl Keyspaces {
                 break;
             }
         }
-        samples.into_iter().min_by_key(|(rank, ..)| *rank).map(|(_, keyspace, key)| (keyspace, key))
+        samples
+            .into_iter()
+            .min_by_key(|(rank, victim)| (victim.expired_ms.is_none(), *rank))
+            .map(|(_, first)| first)
+    }
+
+    /// Whether only rows with a deadline may go.
+    fn is_of_dated(&self) -> bool {
+        let policy = self.accesses.policy();
+        policy.is_of_volatile() || !policy.evicts()
     }
 
     /// A row by its place, if it may be evicted, with its rank: the lowest goes first.
@@ -124,17 +165,24 @@ impl Keyspaces {
         keyspace: KeyspaceId,
         place: usize,
         (at, drawn): (LogicalTime, u64),
-    ) -> Option<(u64, KeyspaceId, Bytes)> {
+    ) -> Option<(u64, Victim)> {
         let policy = self.accesses.policy();
+        let of_volatile = self.is_of_dated();
         let rows = &mut self.keyspaces[usize::from(keyspace.0)];
-        let of_volatile = policy.is_of_volatile();
         let row = if of_volatile { rows.nth_dated(place)? } else { rows.nth_row(place)? };
         let deadline = row.deadline_at(View::Newest).ok().flatten();
         if of_volatile && deadline.is_none() {
             rows.note_undated(place);
             return None;
         }
-        crate::evaluate::shown_kind(row, at, View::Newest)?;
+        let is_expired = crate::evaluate::shown_kind(row, at, View::Newest).is_none();
+        // What shows nothing for another reason has been deleted.
+        if is_expired && matches!(row, RowRef::Whole(row) if row.kind().is_none())
+            || !is_expired && !policy.evicts()
+        {
+            return None;
+        }
+        let expired_ms = is_expired.then_some(deadline.unwrap_or(0));
         let key = Bytes::copy_from_slice(row.key());
         if self.order.is_busy(keyspace, &key) || cx.is_home_elsewhere(keyspace, &key) {
             return None;
@@ -144,24 +192,33 @@ impl Keyspaces {
             Policy::AllRandom | Policy::VolatileRandom | Policy::None => drawn,
             _ => self.accesses.rank(keyspace, &key, cx.now.monotonic_us),
         };
-        Some((rank, keyspace, key))
+        Some((rank, Victim { keyspace, key, expired_ms }))
     }
 
-    fn evict(&mut self, cx: &mut Cx, others: &mut Others, keyspace: KeyspaceId, key: &Bytes) {
+    fn evict(&mut self, cx: &mut Cx, others: &mut Others, victim: &Victim) {
+        let Victim { keyspace, ref key, expired_ms } = *victim;
         let at = cx.tick();
         let (stamp, operation) = (cx.stamp(at), cx.next_operation());
         let write = Write { stamp, at, operation, dependencies: None };
         let mut writer = cx.writer(keyspace, write, &Choice::Newest);
         writer.remove_rows(others.replication.applied.is_in_order());
+        let told_ms = self.told_ms;
         let mut evaluation = Evaluation::writing(self.keyspace(keyspace), &mut writer, View::Newest);
         let written = evaluation.written_count();
         // Too large to be deleted at once: another one goes.
         let is_gone = evaluation.clear_row(key, |_| true).is_ok();
         if let Some(before) = written {
-            events::name_evicted(&mut evaluation, before);
+            match expired_ms {
+                None => events::name_first(&mut evaluation, before, "evicted"),
+                Some(ms) if ms > told_ms => events::name_first(&mut evaluation, before, "expired"),
+                Some(_) => drop(evaluation.take_written(before)),
+            }
         }
         let observed = evaluation.observed;
         self.log_write(cx, others, &mut Context::default(), keyspace, stamp, (writer.changes, observed));
-        self.evicted += u64::from(is_gone);
+        match expired_ms {
+            None => self.evicted += u64::from(is_gone),
+            Some(_) => self.evicted_expired += u64::from(is_gone),
+        }
     }
 }

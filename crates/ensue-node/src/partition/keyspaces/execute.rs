@@ -4,7 +4,7 @@ use super::scripts::{Refusals, is_script};
 use super::watched::{STANDS, is_check};
 use super::{Followers, Keyspaces};
 use crate::command;
-use crate::evaluate::{Changes, Evaluation, Observed, Room, TOO_MUCH, effect_bytes};
+use crate::evaluate::{Changes, Evaluation, Observed, Room};
 use crate::partition::cx::Cx;
 use crate::partition::order::RowName;
 use crate::partition::others::Others;
@@ -17,13 +17,17 @@ use ensue_resp::request::WaitingPop;
 use ensue_resp::{CommandSpec, Flags, Request};
 use ensue_store::cell::{Outcome, Write};
 use ensue_store::entry::Change;
+use ensue_store::layout::{encoded_effect_bytes, encoded_previous_bytes};
 use ensue_store::row::Gone;
 use ensue_store::view::View;
 use ensue_types::{
     Args, Causes, Column, Context, Effect, KeyspaceId, LogicalTime, Previous, Reply, RowEffect, Rule, Stamp,
-    limits,
 };
 use ensue_wire::Message;
+
+/// What stands with a change that replaces whatever is below it.
+const ABOVE_ALL: Previous =
+    Previous::Nothing { forgotten: Stamp { time: LogicalTime(u64::MAX), ..Stamp::ZERO } };
 
 /// What a partition without rows takes at the least.
 const PARTITION_BYTES: u64 = 4_096;
@@ -382,10 +386,10 @@ impl Keyspaces {
         }
     }
 
-    /// What rows take, states of branches, and what has yet to become rows.
+    /// What rows take, deadlines that were set, states of branches, and what has yet to become rows.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let rows = self.keyspaces.iter().map(|keyspace| keyspace.bytes()).sum::<u64>();
-        rows + self.branching.bytes() + self.waiting_bytes
+        rows + self.branching.bytes() + self.waiting_bytes + self.deadline_bytes
     }
 
     /// FLUSHDB: one record that hides every base value below its stamp, and deletes the counters it saw by name.
@@ -394,20 +398,21 @@ impl Keyspaces {
             return refusal;
         }
         let keyspace = execution.keyspace;
-        let at = cx.tick();
-        let stamp = cx.stamp(at);
-        let operation = cx.next_operation();
         let counters = self.keyspace(keyspace).counters();
         let delete = |(key, column, seen): (Bytes, Column, _)| RowEffect {
             key,
             column,
             effect: Effect::Delete { seen },
         };
-        let effects: Vec<RowEffect> = counters.into_iter().map(delete).collect();
-        let bytes = |effect: &RowEffect| effect_bytes(&effect.key, &effect.column, 0);
-        if effects.iter().map(bytes).sum::<usize>() > limits::ENTRY_BYTES_MAX {
-            return TOO_MUCH;
+        let mut effects: Vec<RowEffect> = counters.into_iter().map(delete).collect();
+        while let Some(most) = fitting(&effects, cx.config.tuning.entry_bytes_max) {
+            let later = effects.split_off(most);
+            self.delete_counters(cx, others, execution, effects);
+            effects = later;
         }
+        let at = cx.tick();
+        let stamp = cx.stamp(at);
+        let operation = cx.next_operation();
         let dependencies = others.dependencies(cx, keyspace, &mut execution.context.causes, &[]);
         let carried = self.keyspace(keyspace).carried(&dependencies);
         let write = Write { stamp, at, operation, dependencies: carried };
@@ -416,6 +421,33 @@ impl Keyspaces {
         execution.context.time = execution.context.time.max(at);
         others.replication.record_write(cx, keyspace, &mut execution.context, operation, stamp);
         Reply::OK
+    }
+
+    /// Deletes some of the counters that a flush deletes by name, before it: those of one entry.
+    fn delete_counters(
+        &mut self,
+        cx: &mut Cx,
+        others: &mut Others,
+        execution: &mut Execution,
+        effects: Vec<RowEffect>,
+    ) {
+        let keyspace = execution.keyspace;
+        let at = cx.tick();
+        let (stamp, operation) = (cx.stamp(at), cx.next_operation());
+        let dependencies = others.dependencies(cx, keyspace, &mut execution.context.causes, &[]);
+        let carried = self.keyspace(keyspace).carried(&dependencies);
+        let write = Write { stamp, at, operation, dependencies: carried };
+        // As what the flush deletes: with everything below it.
+        let everything = Previous::Nothing { forgotten: stamp.before() };
+        let rows = self.keyspace(keyspace);
+        for effect in &effects {
+            rows.apply(effect, Some(&everything), &write);
+        }
+        let named = if cx.protocol(keyspace).needs().previous_versions { effects.len() } else { 0 };
+        let previous = vec![everything; named];
+        let change = Change::Effects { keyspace, transaction: None, effects };
+        others.replication.log_own(cx, stamp, dependencies, change, previous);
+        others.replication.record_write(cx, keyspace, &mut execution.context, operation, stamp);
     }
 
     pub(in crate::partition) fn apply_effects(
@@ -434,6 +466,16 @@ impl Keyspaces {
         }
         lost
     }
+}
+
+/// How many of these effects fit into an entry, if not all do: one at least. With each stands what it replaced.
+fn fitting(effects: &[RowEffect], bytes_max: usize) -> Option<usize> {
+    let mut bytes = 0;
+    let is_too_much = |effect: &RowEffect| {
+        bytes += encoded_effect_bytes(effect) + encoded_previous_bytes(&ABOVE_ALL);
+        bytes > bytes_max
+    };
+    effects.iter().position(is_too_much).map(|fit| fit.max(1)).filter(|fit| *fit < effects.len())
 }
 
 /// What became of one command.

@@ -78,6 +78,7 @@ impl Keyspaces {
     pub(in crate::partition) fn add_counts(&self, add: &mut impl FnMut(&str, u64)) {
         let libraries = self.scripts.libraries();
         add("evicted_keys", self.evicted());
+        add("expired_keys", self.evicted_expired());
         add("ended_columns", self.each().map(|rows| rows.ended_columns() as u64).sum());
         add("cached_scripts_max", self.scripts.count() as u64);
         add("libraries_max", libraries.iter().count() as u64);

@@ -16,6 +16,7 @@
 //! standing where it is kept, and not where it was forgotten.
 
 use super::Maintenance;
+use super::deadlines::Deadlines;
 use crate::command::{self, events};
 use crate::config::Settings;
 use crate::evaluate::Evaluation;
@@ -32,6 +33,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// How many intervals a datacenter waits for the one that wrote a deadline before it deletes the row itself.
 const PATIENCE: u64 = 30;
+/// A round that takes longer than so many intervals waits for a datacenter that cannot be reached.
+const LATE_AFTER: u64 = 3;
 /// Deadlines within so much of each other stand in one list: a list for each millisecond would mostly hold one.
 const GRAIN_MS: u64 = 256;
 /// Rows deleted in one go: many that expire together must not hold up commands.
@@ -46,7 +49,7 @@ pub(in crate::partition) const COLLECTED_AT_ONCE: usize = 10_000;
 pub(crate) struct Collector {
     candidates: Candidates,
     /// Rows and fields with deadlines, by when it is this datacenter's turn to delete them, in units of `GRAIN_MS`.
-    deadlines: BTreeMap<u64, Vec<(KeyspaceId, Expiry)>>,
+    deadlines: Deadlines,
     /// Those whose deadline has passed, and whose home is elsewhere.
     elsewhere: VecDeque<(KeyspaceId, Expiry)>,
     round: Option<Round>,
@@ -93,6 +96,7 @@ struct Round {
     latest_spent: LogicalTime,
     /// For each datacenter that has applied all that, the end of its own stream when it said so.
     reported: BTreeMap<DatacenterId, Position>,
+    begun_us: u64,
 }
 
 impl Collector {
@@ -131,7 +135,7 @@ impl Maintenance {
                 let wait = if is_ours { 0 } else { PATIENCE * cx.config.tuning.collect_interval_ms };
                 let turn = expiry.deadline_ms.saturating_add(wait);
                 let turn = turn.div_ceil(GRAIN_MS);
-                self.collector.deadlines.entry(turn).or_default().push((keyspace, expiry));
+                self.collector.deadlines.push(turn, keyspace, expiry);
             }
         }
         let misses = std::mem::replace(&mut self.collector.misses, cx.statistics.misses());
@@ -139,11 +143,7 @@ impl Maintenance {
             return;
         }
         let now_ms = cx.promise().ms();
-        while let Some(entry) = self.collector.deadlines.first_entry() {
-            if *entry.key() > now_ms / GRAIN_MS {
-                break;
-            }
-            let due = entry.remove();
+        while let Some(due) = self.collector.deadlines.take_due(now_ms / GRAIN_MS) {
             for (keyspace, expiry) in &due {
                 keyspaces.keyspace(*keyspace).note_expired(expiry);
             }
@@ -153,6 +153,7 @@ impl Maintenance {
             self.collector.elsewhere.extend(elsewhere);
             self.collector.candidates.due.extend(here);
         }
+        keyspaces.note_told(now_ms / GRAIN_MS * GRAIN_MS);
         // Readers here see its end by the clock, and its home alone deletes it: this one, if it has moved here. While a
         // home is away there can be many, so some are looked at each time.
         let looked_at = take_some(&mut self.collector.elsewhere);
@@ -164,7 +165,7 @@ impl Maintenance {
         self.collector.elsewhere.extend(elsewhere.into_iter().filter(expires));
     }
 
-    fn begin_round(&mut self, others: &Others) {
+    fn begin_round(&mut self, begun_us: u64, others: &Others) {
         let candidates = std::mem::take(&mut self.collector.candidates);
         let ends = |expiry: &Expiry| expiry.stamp.time.max(LogicalTime::from_ms(expiry.deadline_ms).next());
         let tombstones = candidates.tombstones.iter().map(|(_, spent)| spent.stamp.time);
@@ -176,7 +177,7 @@ impl Maintenance {
             others.replication.applied.sets().map(|(d, set)| (d, set.highest().incarnation(), set.highest()));
         let applied = applied.filter(|(_, _, position)| *position > Position(0)).collect();
         self.collector.round =
-            Some(Round { candidates, applied, latest, latest_spent, reported: BTreeMap::new() });
+            Some(Round { candidates, applied, latest, latest_spent, reported: BTreeMap::new(), begun_us });
     }
 
     /// Writes tombstones over a row whose deadline has passed, as the next command that writes to it would; over one
@@ -228,6 +229,7 @@ impl Maintenance {
     /// Looks for what may go, at its interval.
     pub(crate) fn collect(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
         self.delete_some_expired(cx, others, keyspaces);
+        self.forget_deadlines(cx, others, keyspaces);
         // A checkpoint that is under way has to find them: see below.
         if !cx.is_checkpointing() && !others.awaits_lost_parts(cx) {
             self.collect_ready(cx, keyspaces);
@@ -250,9 +252,22 @@ impl Maintenance {
         let Candidates { tombstones, flushes, due } = &self.collector.candidates;
         let is_nothing = tombstones.is_empty() && flushes.is_empty() && due.is_empty();
         if self.collector.round.is_none() && !is_nothing {
-            self.begin_round(others);
+            self.begin_round(cx.now.monotonic_us, others);
         }
         self.advance_round(cx, others, keyspaces);
+    }
+
+    /// Forgets deadlines that nothing has any more, and says what the others take, and whether memory that is short may
+    /// have to be given back before a round ends that has begun long ago.
+    fn forget_deadlines(&mut self, cx: &Cx, others: &Others, keyspaces: &mut Keyspaces) {
+        let is_kept = |(keyspace, expiry): &(KeyspaceId, Expiry)| {
+            keyspaces.rows(*keyspace).is_some_and(|rows| rows.expires(expiry))
+        };
+        self.collector.deadlines.forget_some(keyspaces.evicted(), is_kept);
+        let wait_us = LATE_AFTER * 1_000 * cx.config.tuning.collect_interval_ms;
+        let is_late = |round: &Round| cx.now.monotonic_us >= round.begun_us.saturating_add(wait_us);
+        let is_late = self.collector.round.as_ref().is_some_and(is_late) && !others.awaits_lost_parts(cx);
+        keyspaces.note_deadlines(self.collector.deadlines.bytes(), is_late);
     }
 
     fn advance_round(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {

@@ -106,6 +106,76 @@ fn without_a_policy_writes_are_refused() {
     assert_eq!(count(&mut clients, "k*"), 300 - refused);
 }
 
+/// The other datacenter says nothing: what has expired is not deleted, though there is never much that has not.
+#[test]
+fn what_has_expired_goes_before_what_is_used() {
+    for policy in ["allkeys-lru", "allkeys-lfu", "volatile-ttl", "volatile-lru"] {
+        let mut clients = Clients::new("eiger");
+        set_policy(&mut clients, policy);
+        let value = "v".repeat(VALUE_BYTES);
+        for number in 0..20 {
+            clients.ask(9, &format!("SET kept{number} {value} EX 1000"));
+        }
+        for part in 0..4 {
+            let prefix = format!("k{part}_");
+            assert_eq!(fill(&mut clients, &prefix, " PX 100"), 0, "{policy}");
+            (0..20).for_each(|number| drop(clients.ask(9, &format!("GET kept{number}"))));
+        }
+        assert_eq!(count(&mut clients, "kept*"), 20, "{policy}: though 1,200 others came");
+        let stats = clients.ask(9, "INFO stats");
+        let expired = stats.split('|').find_map(|line| line.strip_prefix("expired_keys:"));
+        let expired: u64 = expired.and_then(|count| count.parse().ok()).expect("a line of the section");
+        assert!(expired > 1_000 && stats.contains("|evicted_keys:0|"), "{policy}: {stats}");
+    }
+}
+
+#[test]
+fn without_a_policy_what_has_expired_goes_when_it_is_not_deleted_in_time() {
+    let mut clients = Clients::new("eiger");
+    set_policy(&mut clients, "noeviction");
+    let kept = format!("SET kept {}", "v".repeat(VALUE_BYTES));
+    clients.ask(9, &kept);
+    assert!(fill(&mut clients, "early", " PX 100") > 0, "who is silent for a second may be heard of soon");
+    for _ in 0..5 {
+        clients.pass_ms(1_000);
+    }
+    assert_eq!(fill(&mut clients, "late", " PX 100"), 0);
+    assert_eq!(clients.ask(9, "EXISTS kept"), ":1|");
+    assert!(fill(&mut clients, "more", "") > 150, "what has not expired stays");
+    // Where versions are kept, a row that is deleted gives nothing back.
+    let mut clients = Clients::new("cure");
+    set_policy(&mut clients, "noeviction");
+    clients.ask(9, "SET first 1 PX 1");
+    for _ in 0..5 {
+        clients.pass_ms(1_000);
+    }
+    assert!(fill(&mut clients, "late", " PX 100") > 150);
+}
+
+#[test]
+fn deadlines_count_as_memory_and_those_set_anew_once() {
+    let mut clients = Clients::new("eiger");
+    let memory = |clients: &mut Clients| {
+        let info = clients.ask(9, "INFO memory");
+        let used = info.split('|').find_map(|line| line.strip_prefix("used_memory_dataset:"));
+        used.and_then(|bytes| bytes.parse::<u64>().ok()).unwrap_or_else(|| panic!("{info}"))
+    };
+    clients.ask(9, "SET k v");
+    clients.pass_ms(1_000);
+    let before = memory(&mut clients);
+    clients.ask(9, "EXPIRE k 10000");
+    clients.pass_ms(1_000);
+    let with_deadline = memory(&mut clients);
+    assert!(with_deadline >= before + 400, "a deadline and its place: {before}, {with_deadline}");
+    for _ in 0..20 {
+        let lines: Vec<String> = (0..250).map(|second| format!("EXPIRE k {}", 20_000 + second)).collect();
+        clients.ask(9, &lines.join("; "));
+        clients.pass_ms(1_000);
+    }
+    let after = memory(&mut clients);
+    assert!(after < with_deadline + 150_000, "5,000 deadlines: {with_deadline}, {after}");
+}
+
 #[test]
 fn volatile_policies_leave_what_has_no_deadline() {
     for policy in ["volatile-ttl", "volatile-lru", "volatile-lfu", "volatile-random"] {

@@ -1,11 +1,16 @@
 //! What a write replaced: carried where its protocol asks for it and nowhere else, waited for, and compared.
 
-use super::PARTITION;
 use super::versions::World;
+use super::{PARTITION, config};
+use crate::AppendFsync;
+use crate::evaluate::shown_kind;
 use ensue_protocol::NAMES;
-use ensue_store::entry::Entry;
+use ensue_store::entry::{Change, Entry};
 use ensue_store::layout;
-use ensue_types::{DatacenterId, Incarnation, Now, OperationId, Position, Previous, Stamp};
+use ensue_store::view::View;
+use ensue_types::{
+    DatacenterId, Incarnation, KeyspaceId, LogicalTime, Now, OperationId, Position, Previous, Stamp,
+};
 use ensue_wire::{Address, Message};
 use std::collections::BTreeMap;
 
@@ -15,7 +20,10 @@ pub(super) const OTHER: DatacenterId = DatacenterId(1);
 /// A partition of this protocol that has been asked by the other datacenter for its stream.
 pub(super) fn partition(protocol: &str) -> World {
     let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
-    let mut world = World::under(protocol, BTreeMap::new(), now, u64::MAX).started();
+    asked(World::under(protocol, BTreeMap::new(), now, u64::MAX).started())
+}
+
+fn asked(mut world: World) -> World {
     let from = Address::Partition { datacenter: OTHER, partition: PARTITION };
     let resume =
         Message::StreamResume { incarnation: Incarnation(1), received: Position::before(Incarnation(1)) };
@@ -139,5 +147,32 @@ fn a_counter_that_a_flush_deleted_is_replaced_as_what_was_flushed() {
         let [_, _, flush, counter, text] = &entries[..] else { panic!("{name}: one entry a command") };
         let flushed = vec![Previous::Nothing { forgotten: flush.stamp }];
         assert_eq!((&counter.previous, &text.previous), (&flushed, &flushed), "{name}");
+    }
+}
+
+/// A partition may hold more counters than an entry names.
+#[test]
+fn a_flush_of_more_counters_than_fit_into_an_entry_takes_several() {
+    const BYTES_MAX: usize = 4_000;
+    for name in NAMES.into_iter().filter(|name| *name != "tardis") {
+        let mut configured = config(AppendFsync::Always);
+        configured.tuning.checkpoint_bytes = u64::MAX;
+        configured.tuning.entry_bytes_max = BYTES_MAX;
+        let now = Now { monotonic_us: 1_000_000, wall_ms: 1_700_000_000_000 };
+        let mut world = asked(World::configured(configured, name, BTreeMap::new(), now).started());
+        (0..150).for_each(|number| world.run(&format!("INCR counter{number}")));
+        world.run("SET x 1");
+        assert_eq!(sent(&mut world).len(), 151, "{name}");
+        world.run("FLUSHDB");
+        let entries = sent(&mut world);
+        assert!(entries.len() > 2, "{name}: {} entries", entries.len());
+        let longest = entries.iter().map(layout::encoded_entry_bytes).max();
+        assert!(longest.is_some_and(|bytes| bytes < BYTES_MAX + 200), "{name}: {longest:?}");
+        let (flush, others) = entries.split_last().expect("there are some");
+        assert!(matches!(flush.change, Change::Flush { .. }), "{name}");
+        assert!(others.iter().all(|entry| matches!(entry.change, Change::Effects { .. })), "{name}");
+        let rows = world.partition.keyspaces.rows(KeyspaceId(0)).expect("it is there");
+        let shown = rows.rows().filter_map(|row| shown_kind(row, LogicalTime::ZERO, View::Newest));
+        assert_eq!(shown.count(), 0, "{name}");
     }
 }

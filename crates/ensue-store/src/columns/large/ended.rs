@@ -37,6 +37,16 @@ impl Large {
         (self.added == 0).then_some(&self.put)
     }
 
+    /// Of how many datacenters settled columns have values, at most.
+    pub(crate) fn put_by(&self) -> usize {
+        self.put.puts().len()
+    }
+
+    /// How many settled columns have additions, or are of a bounded counter.
+    pub(crate) fn added_count(&self) -> usize {
+        self.added
+    }
+
     /// How many columns are not settled.
     pub(crate) fn whole_count(&self) -> usize {
         self.whole.len()

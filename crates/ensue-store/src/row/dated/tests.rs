@@ -132,7 +132,10 @@ fn check(row: &Row, view: View<'_>, at_ms: u64) -> Result<(), TestCaseError> {
     let live = fields.filter(|(_, cell)| cell.at(view).is_some_and(|shown| shown.state.is_live())).count();
     let kind = (live > walked.len()).then_some(crate::row::Kind::Hash);
     prop_assert_eq!(row.live_count_at(crate::row::Kind::Hash, view), Ok(live));
-    prop_assert_eq!(row.expired_fields(view, at_ms), Ok(walked));
+    let expired = row.expired_fields(view, at_ms).expect("no past state");
+    prop_assert_eq!(row.expired_count(view, at_ms), Ok(walked.len()));
+    prop_assert_eq!(row.latest_expired(view, at_ms), Ok(expired.values().copied().max()));
+    prop_assert!(expired.into_keys().eq(walked));
     prop_assert_eq!(row.kind_at(view, at_ms), Ok(kind));
     Ok(())
 }
@@ -162,5 +165,52 @@ proptest! {
             let has_any = row.cells().any(|(column, _)| matches!(column.as_ref(), Column::FieldDeadline(_)));
             prop_assert_eq!(row.has_field_deadlines(), has_any);
         }
+    }
+}
+
+/// Whoever deletes expired fields one by one asks after each of them whether the row still shows one.
+#[test]
+fn deleting_some_of_many_expired_fields_looks_at_each_a_few_times() {
+    const FIELDS: usize = 10_000;
+    for keeps_versions in [false, true] {
+        let keyspace = Keyspace::new(keeps_versions);
+        let mut world = World { keyspace, time: 0, settled: 0 };
+        let name = |number: usize| Bytes::from(format!("field{number}"));
+        let key = Bytes::from_static(KEY);
+        for number in 0..FIELDS {
+            let put = |value| Effect::Put { value, seen: Seen::new(), over: None };
+            let write = world.write(0);
+            let deadline = FieldDeadline { ms: number as u64 % 7, of: write.operation }.to_bytes();
+            let field =
+                RowEffect { key: key.clone(), column: Column::Field(name(number)), effect: put("7".into()) };
+            world.keyspace.apply(&field, None, &write);
+            let column = Column::FieldDeadline(name(number));
+            world.keyspace.apply(
+                &RowEffect { key: key.clone(), column, effect: put(deadline) },
+                None,
+                &write,
+            );
+        }
+        world.keyspace.settle(&within(world.time), usize::MAX);
+        let looked_at = |world: &World| {
+            let row = world.keyspace.row(KEY).expect("it is there").whole().into_owned();
+            row.dated.as_ref().map_or(0, |dated| dated.looked_at.get())
+        };
+        let before = looked_at(&world);
+        for number in 0..FIELDS / 10 {
+            for column in [Column::Field(name(number)), Column::FieldDeadline(name(number))] {
+                let observed = world.keyspace.observed(KEY, &column, View::Newest).unwrap_or_default();
+                let effect =
+                    Effect::Remove { observed, seen: world.keyspace.seen(KEY, &column, View::Newest) };
+                let write = world.write(0);
+                world.keyspace.apply(&RowEffect { key: key.clone(), column, effect }, None, &write);
+            }
+            let row = world.keyspace.row(KEY).expect("it is there");
+            assert_eq!(row.kind_at(View::Newest, 7), Ok(None), "all others have expired, too");
+            assert_eq!(row.kind_at(View::Newest, 5), Ok(Some(crate::row::Kind::Hash)));
+        }
+        let looked_at = looked_at(&world) - before;
+        assert!(looked_at < 2 * FIELDS, "{looked_at} looks for a tenth of {FIELDS} fields");
+        world.keyspace.check_invariants();
     }
 }
