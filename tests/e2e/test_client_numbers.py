@@ -1,4 +1,4 @@
-"""Clients of several nodes of one datacenter: each has a number of its own, by which every node reaches it and no other."""
+"""Clients of several nodes of one datacenter: each has a number of its own, by which all nodes reach it alone."""
 
 import pytest
 import redis
