@@ -119,10 +119,19 @@ impl Sessions {
         address: String,
         local_address: String,
     ) {
+        self.admit(now, session, [address, local_address], false);
+    }
+
+    /// The same of somebody who came by another door, and asks once.
+    pub(crate) fn on_visitor(&mut self, now: Now, session: SessionId, addresses: [String; 2]) {
+        self.admit(now, session, addresses, true);
+    }
+
+    fn admit(&mut self, now: Now, session: SessionId, addresses: [String; 2], visits: bool) {
         let keyspaces = self.core.protocols.len();
         let user = self.core.access.newcomer();
-        let addresses = [address, local_address];
-        let fresh = Session::new(now, session, addresses, keyspaces, user);
+        let mut fresh = Session::new(now, session, addresses, keyspaces, user);
+        fresh.parts.visits = visits;
         self.core.on_connected(session);
         self.sessions.insert(session, Box::new(fresh));
     }
@@ -554,7 +563,8 @@ impl Sessions {
             }
             CoreQuery::Order(words) => {
                 let mut encoded = Vec::new();
-                ensue_resp::encode(&self.on_order(now, words), ProtocolVersion::Resp3, &mut encoded);
+                let reply = self.on_order(now, request.core, words);
+                ensue_resp::encode(&reply, ProtocolVersion::Resp3, &mut encoded);
                 let answer = Message::CoreAnswer { request, text: encoded.into(), metrics };
                 return self.core.send(from, LogicalTime::ZERO, answer);
             }
@@ -568,8 +578,8 @@ impl Sessions {
         self.sessions.get(&id)?.line(now, &self.core.channels)
     }
 
-    /// What a session has the sessions of all cores do.
-    fn on_order(&mut self, now: Now, words: &[Bytes]) -> Reply {
+    /// What a session of a core has the sessions of all cores do.
+    fn on_order(&mut self, now: Now, from: CoreId, words: &[Bytes]) -> Reply {
         match order::carry_out(&mut self.core, now, words) {
             Ok(reply) => reply,
             Err(OfSessions::Unpause) => {
@@ -602,9 +612,9 @@ impl Sessions {
                 Reply::OK
             }
             Err(OfSessions::Kill(asker, kill)) => {
-                let is_meant = |id: &SessionId| {
-                    *id != asker && self.line(now, *id).is_some_and(|line| kill.filter.accepts(&line))
-                };
+                let is_asker = |id: &SessionId| from == self.core.config.core && *id == asker;
+                let accepts = |line: String| kill.filter.accepts(&line);
+                let is_meant = |id: &SessionId| !is_asker(id) && self.line(now, *id).is_some_and(accepts);
                 let doomed: Vec<SessionId> = self.in_order().into_iter().filter(is_meant).collect();
                 for id in &doomed {
                     self.with(now, *id, |turn| turn.close());

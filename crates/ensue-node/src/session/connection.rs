@@ -70,6 +70,8 @@ pub(super) struct Parts {
     pub(super) looks_again: bool,
     /// A partition says that its next command writes nothing, so that a pause of writes does not hold it back.
     pub(super) passes_pause: bool,
+    /// It came by another door than clients do, and asks once.
+    pub(super) visits: bool,
     /// Commands that have no answer yet, of those that the session counts.
     pub(super) counted: VecDeque<Counted>,
     /// What the scripts of the present exchange publish when it has its answers.
@@ -151,6 +153,7 @@ impl Session {
             has_ended: false,
             looks_again: false,
             passes_pause: false,
+            visits: false,
             counted: VecDeque::new(),
             published: Vec::new(),
             own_messages: Vec::new(),
