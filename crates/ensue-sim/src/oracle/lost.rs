@@ -63,8 +63,9 @@ pub(super) fn lost(history: &History, finals: &[Final]) -> Lost {
 }
 
 /// What datacenters that are lost for good wrote, and nothing shows that a survivor has. It is shown by a read at a
-/// survivor, by a final read, or by the causal past of what is finally read. Unlike what the power took it was there
-/// for whoever saw it: only in the end it need not be there.
+/// survivor, by a final read, by the causal past of what is finally read, or by a survivor's acknowledgement that it had
+/// received it, unless it is listed as discarded. Unlike what the power took it was there for whoever saw it: only in
+/// the end it need not be there.
 pub(super) fn left_with_the_dead(history: &History, pasts: &Pasts, finals: &[Final]) -> Lost {
     let mut left = Lost::new();
     for (index, operation) in history.operations.iter().enumerate() {
@@ -96,7 +97,10 @@ pub(super) fn left_with_the_dead(history: &History, pasts: &Pasts, finals: &[Fin
             left.remove(&(index, at));
         }
     }
-    left.retain(|(index, _)| !covers(&past, &history.operations[*index]));
+    left.retain(|write| {
+        let is_received = history.kept.contains(write) && !history.discarded.contains(write);
+        !is_received && !covers(&past, &history.operations[write.0])
+    });
     left
 }
 

@@ -10,8 +10,9 @@ use super::command::{Command, Expect};
 use super::keys::Total;
 use super::mix::{Draft, Drawer, Kind};
 use crate::oracle::history::OperationIndex;
-use crate::oracle::{Violation, property};
+use crate::oracle::{Violation, may_be_lost, property};
 use crate::resp::Answer;
+use ensue_types::partition_of;
 
 /// What a counter begins with, above its bound of zero.
 const INITIAL: i64 = 40;
@@ -34,8 +35,7 @@ pub(super) fn keeps_bound(total: &Total, value: i64) -> bool {
 }
 
 impl Workload {
-    /// Who has made a counter, and was told so, does not hear that there is none. What the power took, or was discarded
-    /// with a datacenter, may be gone.
+    /// Who has made a counter, and was told so, does not hear that there is none, unless the power may have taken it.
     pub(super) fn knows_its_counter(
         &mut self,
         index: OperationIndex,
@@ -57,7 +57,8 @@ impl Workload {
         }
         let Some(&made) = self.keys.made.get(&key).filter(|_| is_none) else { return Ok(()) };
         let (maker, asker) = (&self.history.operations[made], &self.history.operations[index]);
-        if maker.session != asker.session || !self.history.power_losses.is_empty() {
+        let partition = partition_of(&command.args[1], self.history.partitions.max(1));
+        if maker.session != asker.session || may_be_lost(&self.history, made, partition) {
             return Ok(());
         }
         let words = format!(
@@ -110,11 +111,12 @@ impl Drawer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oracle::history::PowerLost;
     use crate::rules::Rules;
     use crate::world::World;
     use crate::world::options::Options;
     use crate::world::shape::Shape;
-    use ensue_types::DatacenterId;
+    use ensue_types::{DatacenterId, PartitionId};
 
     #[test]
     fn who_has_made_a_counter_finds_it() {
@@ -139,6 +141,30 @@ mod tests {
         assert_eq!(ask(1, "BDECRBY bc0 1", none()), Err(property::STALE));
         assert_eq!(ask(1, "BGET bc1", Answer::Nil), Ok(()), "that is another one");
         assert_eq!(ask(2, "BGET bc0", Answer::Nil), Ok(()), "another session need not have it");
+    }
+
+    #[test]
+    fn a_counter_is_gone_only_with_the_power_of_its_own_partition() {
+        let shape = Shape { datacenters: 2, cores: 1, partitions: 2, one_process: true, replicas: 1 };
+        let mut world = World::new(Options::calm(shape, 10, Rules::default()));
+        let mut workload = Workload::new(&mut world);
+        let session = workload.history.session();
+        let made = workload.history.invoke(session, DatacenterId(0), 1, Vec::new(), Vec::new());
+        let command = Command::new("BGET bc0", Expect::Bounded);
+        let own = partition_of(b"bc0", 2);
+        let other = PartitionId(1 - own.0);
+        workload.keys.made.insert("bc0".to_owned(), made);
+        workload.history.operations[made].answered_us = 2;
+        let mut ask = |datacenter, partition, since_us| {
+            let datacenter = DatacenterId(datacenter);
+            workload.history.power_losses =
+                vec![PowerLost { datacenter, partition, since_us, at_us: 9, is_whole: false }];
+            workload.knows_its_counter(made, &command, &Answer::Nil).map_err(|wrong| wrong.property)
+        };
+        assert_eq!(ask(0, own, 1), Ok(()));
+        for (datacenter, partition, since_us) in [(1, own, 1), (0, other, 1), (0, own, 5)] {
+            assert_eq!(ask(datacenter, partition, since_us), Err(property::STALE), "{datacenter} {since_us}");
+        }
     }
 
     #[test]

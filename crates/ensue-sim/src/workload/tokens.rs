@@ -1,7 +1,9 @@
 //! Errors to who shows a token: which of them a healthy datacenter may give.
 //!
 //! A good token may name what has not arrived yet, unless it was made in the same datacenter, which shows all that it
-//! names. One that has folded names everything up to an operation, of which its session has not seen all. What was lost
+//! names, or in a world in which nothing comes late. One that has folded names everything up to an operation, of which
+//! its session has not seen all. A protocol that shows what it has received may have shown the token's session what the
+//! past of that is still missing of, so that there a token of the same datacenter may have to wait, too. What was lost
 //! with a directory, a clock that is wild, or a datacenter that is lost for good may be named, too. A forged one is
 //! refused for what is wrong with it; whether this datacenter has issued a time, all its partitions say, and each when
 //! the rest of the token has arrived.
@@ -21,6 +23,15 @@ struct Known {
     has_lost_one: bool,
     /// The token was made here, and nothing was wrong here since.
     is_from_here: bool,
+    comes_late: ComesLate,
+}
+
+/// Whether something of another datacenter may come later than an error of this kind allows for.
+#[derive(Clone, Copy, Debug, Default)]
+struct ComesLate {
+    not_yet: bool,
+    blocked: bool,
+    fallback: bool,
 }
 
 impl Workload {
@@ -40,11 +51,18 @@ impl Workload {
             token.datacenter == shown.datacenter && was_healthy
         };
         let all = usize::from(world.options.shape.datacenters);
+        let options = &world.options;
+        let comes_late = ComesLate {
+            not_yet: options.may_wait(options.workload.merge_timeout_ms),
+            blocked: options.may_wait(options.tuning.request_timeout_ms),
+            fallback: options.may_wait(options.tuning.block_ms_max),
+        };
         let known = Known {
             is_wild: world.options.clock.wild_ms > 0,
             has_lost_writes: !world.power_losses.is_empty() || world.options.faults.loses_directories,
             has_lost_one: world.survivors().len() < all,
             is_from_here: is_here(token),
+            comes_late,
         };
         let refused_for = request.commands.iter().find_map(|command| match command.expect {
             Expect::Refused(why) => Some(why),
@@ -56,10 +74,12 @@ impl Workload {
 
 fn excuses(promises: &Promises, known: Known, refused_for: Option<&str>, error: &str) -> bool {
     let is = |name: &str| error.starts_with(name);
+    let late = known.comes_late;
+    let blocks = is("BLOCKED ") && late.blocked;
     let waits = match promises.availability {
         Availability::Always => false,
-        Availability::Blocks => is("BLOCKED "),
-        Availability::FallsBack => is("BLOCKED ") || is("FALLBACK "),
+        Availability::Blocks => blocks,
+        Availability::FallsBack => blocks || is("FALLBACK ") && late.fallback,
     };
     if waits || is("DISCARDED ") && known.has_lost_one {
         return true;
@@ -70,7 +90,10 @@ fn excuses(promises: &Promises, known: Known, refused_for: Option<&str>, error: 
         }
         Some(why) => is(why),
         None if is("NOTYET ") => {
-            promises.availability != Availability::Always || !known.is_from_here || waits_for_folded(error)
+            let may_be_lacking = promises.availability != Availability::Always
+                || !known.is_from_here
+                || waits_for_folded(error);
+            may_be_lacking && late.not_yet
         }
         None => is("CLOCKAHEAD ") && known.is_wild || is("NEVERISSUED ") && known.has_lost_writes,
     }
@@ -86,11 +109,14 @@ fn waits_for_folded(error: &str) -> bool {
 mod tests {
     use super::*;
 
+    const LATE: ComesLate = ComesLate { not_yet: true, blocked: true, fallback: true };
+
     #[test]
     fn a_good_token_is_refused_only_for_what_has_not_come_or_was_lost() {
         let promises = Promises::CAUSAL_WITH_TRANSACTIONS;
         let excuses = |known, error: &str| excuses(&promises, known, None, error);
-        let (calm, here) = (Known::default(), Known { is_from_here: true, ..Known::default() });
+        let calm = Known { comes_late: LATE, ..Known::default() };
+        let here = Known { is_from_here: true, ..calm };
         assert!(excuses(calm, "NOTYET the timeout passed"));
         assert!(!excuses(here, "NOTYET the timeout passed"), "everything that it names is here");
         for (awaited, may_be_lacking) in [
@@ -114,6 +140,20 @@ mod tests {
             super::excuses(&blocks, here, None, "NOTYET the timeout passed"),
             "it shows before all is there"
         );
+    }
+
+    #[test]
+    fn where_nothing_comes_late_no_good_token_waits() {
+        let falls_back = Promises::of("ha-pocc").expect("it is one");
+        for error in ["NOTYET the timeout passed", "BLOCKED for", "FALLBACK for"] {
+            for (comes_late, excused) in [(LATE, true), (ComesLate::default(), false)] {
+                let known = Known { comes_late, ..Known::default() };
+                assert_eq!(excuses(&falls_back, known, None, error), excused, "{error}");
+            }
+        }
+        let elsewhere = Known::default();
+        let promises = Promises::CAUSAL_WITH_TRANSACTIONS;
+        assert!(!excuses(&promises, elsewhere, None, "NOTYET the timeout passed"));
     }
 
     #[test]

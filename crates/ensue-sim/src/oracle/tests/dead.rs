@@ -51,6 +51,20 @@ fn what_a_survivor_had_of_the_lost_stays() {
 }
 
 #[test]
+fn what_a_survivor_has_acknowledged_of_the_lost_stays_unless_it_is_discarded() {
+    let (mut m, [_, _, c]) = lost();
+    let theirs = m.write(c, &["x"]);
+    m.at(2, &[theirs]);
+    let end = [m.end(0, &[("x", Seen::Nothing)])];
+    assert_eq!(m.judge_with(&end), None);
+    let x = m.history.location("x");
+    m.history.kept.insert((theirs, x));
+    assert_eq!(m.judge_with(&end), Some(property::LOST));
+    m.history.discarded.insert((theirs, x));
+    assert_eq!(m.judge_with(&end), None);
+}
+
+#[test]
 fn additions_and_the_order_of_writes_without_the_lost() {
     let (mut m, [a, b, c]) = lost();
     let (mine, theirs) = (m.write(a, &["x"]), m.write(c, &["x"]));

@@ -42,6 +42,28 @@ fn who_fell_back_may_be_hindered_by_what_is_hidden_from_it() {
     }
 }
 
+/// Where writes may be hidden for long, one that the session knows is not among them.
+#[test]
+fn who_fell_back_is_not_hindered_by_what_it_has_been_shown() {
+    let mut m = Maker::default();
+    m.history.promises = Promises::of("ha-pocc").expect("it is one");
+    let [a, b] = m.sessions();
+    let first = m.write(b, &["w0-1"]);
+    let second = m.operation(b, &[("w0-1", Seen::Value(first))], &[("w0-1", Written::Value)]);
+    let known = m.read(a, &[]);
+    let aborted = m.read(a, &[("w0-1", Some(second))]);
+    m.history.operations[aborted].commands = vec![["WATCH", "w0-1"].map(Bytes::from).into_iter().collect()];
+    m.history.aborted.push(aborted);
+    assert_eq!(m.judge(), None);
+    let location = m.history.location("w0-1");
+    m.history.operations[known].reads = vec![(location, Seen::Value(first))];
+    assert_eq!(m.judge(), None, "the second one had not been shown");
+    m.history.operations[known].reads[0].1 = Seen::Value(second);
+    assert_eq!(m.judge(), Some(property::ABORTED), "nor may the first one be shown later than the second");
+    m.history.discarded.insert((second, location));
+    assert_eq!(m.judge(), None, "it may go at any time");
+}
+
 /// Seed 5 of `cops`: it was changed between `WATCH` and `GET`.
 #[test]
 fn what_is_read_may_itself_have_changed_what_is_watched() {
