@@ -40,6 +40,20 @@ fn auth_without_a_password() {
 }
 
 #[test]
+fn a_hello_with_a_bad_name_logs_nobody_in() {
+    let bad = "-ERR Client names cannot contain spaces, newlines or special characters.|";
+    let mut world = World::with(NodeConfig { users: users_with_password("secret"), ..config() });
+    for command in ["HELLO 3 AUTH default secret SETNAME a\tb", "HELLO 3 SETNAME a\tb AUTH default secret"] {
+        assert_eq!(world.ask(command), bad);
+        assert_eq!(world.ask("PING"), "-NOAUTH Authentication required.|");
+    }
+    assert!(world.ask("HELLO 2 AUTH default secret SETNAME a").starts_with("*14|"));
+    assert_eq!(world.ask("HELLO 3 SETNAME a\tb"), bad);
+    assert_eq!(world.ask("GET"), "-ERR wrong number of arguments for 'get' command|");
+    assert_eq!(world.ask("CLIENT GETNAME"), "$1|a|");
+}
+
+#[test]
 fn hello_in_both_versions() {
     let mut world = World::new();
     assert_eq!(
