@@ -587,8 +587,13 @@ impl Sessions {
                 Reply::Integer(i64::from(is_blocked))
             }
             Err(OfSessions::Users) => {
-                let (users, channels) = (self.core.access.users(), &self.core.channels);
-                let is_over = |id: &SessionId| self.sessions[id].has_lost_its_user(users, channels);
+                let core = &self.core;
+                let (users, channels) = (core.access.users(), &core.channels);
+                let is_over = |id: &SessionId| {
+                    let may_be_told =
+                        |keyspace, user: &_| turn::users::may_be_told(core, *id, keyspace, user);
+                    self.sessions[id].has_lost_its_user(users, channels, may_be_told)
+                };
                 let over: Vec<SessionId> = self.in_order().into_iter().filter(is_over).collect();
                 for id in over {
                     self.with(now, id, |turn| turn.close());

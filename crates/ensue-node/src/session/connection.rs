@@ -212,9 +212,14 @@ impl Session {
         self.requests.stop(timers);
     }
 
-    /// Whether its user is gone, or may no longer listen to what it subscribes to. Whoever asks for that itself has
-    /// its answer first.
-    pub(super) fn has_lost_its_user(&self, users: &Users, channels: &Channels) -> bool {
+    /// Whether its user is gone, or may no longer be told what it is: messages, commands, or which keys have changed.
+    /// Whoever asks for that itself has its answer first.
+    pub(super) fn has_lost_its_user(
+        &self,
+        users: &Users,
+        channels: &Channels,
+        may_be_told: impl FnOnce(KeyspaceId, &User) -> bool,
+    ) -> bool {
         let parts = &self.parts;
         if parts.lifecycle != Lifecycle::Open || matches!(parts.exchange, Exchange::Admin(_)) {
             return false;
@@ -228,7 +233,9 @@ impl Session {
             };
             !user.allows_channel(channel)
         };
-        !user.allows_all() && channels.named_by(parts.client.id()).iter().any(is_lost)
+        !user.allows_all()
+            && (channels.named_by(parts.client.id()).iter().any(is_lost)
+                || !may_be_told(self.contexts.selected(), user))
     }
 
     /// Its line in `CLIENT LIST`, if it is connected.

@@ -8,11 +8,14 @@ use crate::session::admin::handshake::{self, Wish};
 use crate::session::admin::login::{Login, Verdict, WRONG_PASSWORD};
 use crate::session::admin::{acl, errand};
 use crate::session::connection::Lifecycle;
+use crate::session::core_state::CoreState;
 use crate::session::exchange::Exchange;
 use crate::session::transactions::multi::Multi;
-use ensue_acl::Context;
+use bytes::Bytes;
+use ensue_acl::{Context, User};
 use ensue_resp::{CommandSpec, Route};
-use ensue_types::{Args, KeyspaceId, Reply};
+use ensue_types::{Args, KeyspaceId, Reply, SessionId};
+use ensue_wire::ChannelKind;
 use std::sync::Arc;
 
 /// `AUTH` and `HELLO`.
@@ -149,6 +152,24 @@ pub(super) fn may(turn: &Turn<'_>, spec: &'static CommandSpec, args: &Args) -> b
 pub(super) fn may_run(turn: &Turn<'_>, args: &Args) -> bool {
     let spec = args.first().and_then(|name| ensue_resp::lookup(name));
     spec.is_none_or(|spec| may(turn, spec, args))
+}
+
+/// Whether a user may be told what its client is: the commands of all, if it monitors, and which keys have changed of
+/// those that it has read.
+pub(in crate::session) fn may_be_told(
+    core: &CoreState,
+    client: SessionId,
+    keyspace: KeyspaceId,
+    user: &User,
+) -> bool {
+    let may = |words: &[&'static str]| {
+        let args: Args = words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect();
+        ensue_resp::lookup(&args[0]).is_none_or(|spec| refused::may(user, keyspace, spec, &args))
+    };
+    let tracking = &core.tracking;
+    (core.channels.count(client, ChannelKind::Monitor) == 0 || may(&["monitor"]))
+        && (tracking.options(client).is_none() || may(&["client", "tracking", "on"]))
+        && tracking.read_by(client).all(|key| user.allows_reading(key))
 }
 
 /// The command, which says what its client's user may do if it is a script of one that may not do everything.
