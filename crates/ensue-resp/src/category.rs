@@ -84,7 +84,7 @@ pub fn of_spec(spec: &CommandSpec, subcommand: Option<&str>) -> Vec<&'static str
         (flags.contains(Flags::BLOCKING) || name == "wait", "@blocking"),
         (admin || flags.contains(Flags::DANGEROUS), "@dangerous"),
         (
-            group == "connection" || matches!(name, "command" | "readonly" | "readwrite" | "wait"),
+            group == "connection" || matches!(name, "asking" | "command" | "readonly" | "readwrite" | "wait"),
             "@connection",
         ),
         (group == "transactions", "@transaction"),
@@ -109,7 +109,7 @@ fn flags_of(spec: &CommandSpec, subcommand: Option<&str>) -> Flags {
         (_, "help") | ("acl", "cat" | "genpass" | "whoami") => flags.without(DOES_NOTHING),
         ("client", "kill" | "list" | "no-evict" | "pause" | "unblock" | "unpause")
         | ("causal", "backup" | "dead" | "home" | "move" | "readmit" | "retire")
-        | ("role", _) => flags | Flags::ADMIN,
+        | ("lastsave" | "role", _) => flags | Flags::ADMIN,
         ("causal", "conflicts") => flags | Flags::READONLY,
         ("causal", "discarded") => flags | Flags::ADMIN | Flags::READONLY,
         ("function", "delete" | "flush" | "load" | "restore") | ("move" | "swapdb", _) => {

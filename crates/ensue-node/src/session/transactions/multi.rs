@@ -202,8 +202,21 @@ fn is_alone(spec: &CommandSpec) -> bool {
         || is_publishing(spec)
 }
 
-const ABOUT_THE_SERVER: [&str; 12] = [
-    "acl", "auth", "client", "cluster", "config", "debug", "function", "info", "latency", "pubsub", "script",
+const ABOUT_THE_SERVER: [&str; 15] = [
+    "acl",
+    "auth",
+    "bgrewriteaof",
+    "bgsave",
+    "client",
+    "cluster",
+    "config",
+    "debug",
+    "function",
+    "info",
+    "lastsave",
+    "latency",
+    "pubsub",
+    "script",
     "slowlog",
 ];
 
@@ -241,8 +254,8 @@ fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply
         }
         (
             _,
-            "command" | "lolwut" | "module" | "move" | "pfselftest" | "readonly" | "readwrite" | "role"
-            | "swapdb",
+            "asking" | "command" | "failover" | "lolwut" | "module" | "move" | "pfselftest" | "readonly"
+            | "readwrite" | "replicaof" | "role" | "slaveof" | "swapdb",
         ) => {
             return None;
         }
