@@ -15,7 +15,7 @@ use super::reply_buffer::ReplyBuffer;
 use super::requests::Requests;
 use super::timers::Timers;
 use super::transactions::exec::Exec;
-use super::transactions::multi::Multi;
+use super::transactions::multi::{Multi, memory_of};
 use super::transactions::watch::Watched;
 use crate::statistics::Statistics;
 use bytes::Bytes;
@@ -289,6 +289,19 @@ impl Parts {
         let subscriptions = NAMED.map(|kind| channels.count(self.client.id(), kind));
         let waits = self.exchange.is_blocked();
         let monitors = channels.count(self.client.id(), ChannelKind::Monitor) > 0;
-        Activity { keyspace, multi, reply_bytes: self.replies.len(), subscriptions, monitors, waits }
+        let multi_bytes = self.multi.as_ref().map_or(0, Multi::bytes);
+        let (reply_bytes, reply_buffer) = (self.replies.len(), self.replies.capacity());
+        let queued_bytes = self.queue.iter().map(memory_of).sum();
+        Activity {
+            keyspace,
+            multi,
+            multi_bytes,
+            queued_bytes,
+            reply_bytes,
+            reply_buffer,
+            subscriptions,
+            monitors,
+            waits,
+        }
     }
 }

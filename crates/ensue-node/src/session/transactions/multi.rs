@@ -46,6 +46,11 @@ impl Multi {
         self.commands.len()
     }
 
+    /// What the commands take in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// A command was refused elsewhere: EXEC will be, too.
     pub(crate) fn fail(&mut self) {
         self.failed = true;
@@ -171,8 +176,7 @@ impl Multi {
     }
 
     fn queue(&mut self, spec: &'static CommandSpec, args: Args) -> InMulti {
-        // An empty argument takes its place, too.
-        let bytes: usize = args.iter().map(|argument| argument.len() + size_of::<Bytes>()).sum();
+        let bytes = memory_of(&args);
         if self.len() >= limits::MULTI_COMMANDS_MAX {
             return self.refuse(TOO_MANY_COMMANDS);
         }
@@ -193,6 +197,11 @@ impl Multi {
         self.commands = Vec::new();
         InMulti::Answered(refusal)
     }
+}
+
+/// What a command takes that is kept: an empty argument takes its place, too.
+pub(in crate::session) fn memory_of(args: &Args) -> usize {
+    args.iter().map(|argument| argument.len() + size_of::<Bytes>()).sum()
 }
 
 /// Whether a command that can be queued is a step of its own.
