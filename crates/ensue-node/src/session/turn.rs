@@ -500,8 +500,8 @@ impl Turn<'_> {
             | "lastsave" | "latency" | "memory" | "monitor" | "save" | "script" | "slowlog" => {
                 return server::server_command(self, spec.name, args);
             }
-            "wait" => {
-                let step = causal::command::wait(cx, args);
+            "wait" | "waitaof" => {
+                let step = causal::command::wait(cx, spec.name, args);
                 return self.follow(step);
             }
             "multi" => {

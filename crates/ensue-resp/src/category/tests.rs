@@ -17,6 +17,7 @@ fn as_redis_has_them() {
         ("eval_ro", "@slow @scripting"),
         ("wait", "@slow @blocking @connection"),
         ("role", "@admin @fast @dangerous"),
+        ("waitaof", "@slow @blocking @connection"),
         ("lastsave", "@admin @fast @dangerous"),
         ("bgsave", "@admin @slow @dangerous"),
         ("bgrewriteaof", "@admin @slow @dangerous"),

@@ -9,7 +9,7 @@ const OPERATES: Flags = flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, F
 const ANSWERED: Flags = flags(&[Flags::LOADING, Flags::STALE]);
 const FAST: Flags = flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]);
 
-pub(super) const ROWS: [CommandSpec; 19] = [
+pub(super) const ROWS: [CommandSpec; 20] = [
     row("acl", -2, OPERATES, Route::Session)
         .listed("server", "6.0.0")
         .subcommands(&[
@@ -92,4 +92,8 @@ pub(super) const ROWS: [CommandSpec; 19] = [
     row("swapdb", 3, flags(&[Flags::FAST, Flags::DANGEROUS]), Route::Session)
         .listed("server", "4.0.0")
         .says("Refused: keyspaces have protocols and partitions of their own.", ALONE),
+    row("waitaof", 4, Flags::NONE, Route::Session).listed("generic", "7.2.0").says(
+        "Wait until what the session has written and seen is on the disks of this datacenter, and of others.",
+        "Answers whether it is here, and in how many other datacenters, for the keyspace.",
+    ),
 ];
