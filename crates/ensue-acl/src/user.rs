@@ -13,6 +13,7 @@ use crate::permissions::Permissions;
 use crate::rule_error::RuleError;
 use crate::verifier::Verifier;
 use bytes::Bytes;
+use ensue_resp::Access;
 use ensue_types::Reply;
 
 /// The name of the user that connections begin with.
@@ -139,6 +140,11 @@ impl User {
     /// disconnected, as Redis does.
     pub fn allows_channel(&self, channel: Channel<'_>) -> bool {
         self.sets().any(|permissions| permissions.channels.allows(channel))
+    }
+
+    /// Whether one of its sets of permissions allows to read a key, by some command.
+    pub fn allows_reading(&self, key: &[u8]) -> bool {
+        self.sets().any(|permissions| permissions.keys.allows(key, Access::ACCESS))
     }
 
     /// The root and the selectors.

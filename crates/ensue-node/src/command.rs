@@ -22,6 +22,7 @@ mod geo;
 mod hashes;
 mod keys;
 mod lists;
+mod refused;
 pub(crate) mod samples;
 mod sets;
 mod sort;
@@ -153,6 +154,7 @@ fn evaluate(request: &Request, evaluation: &mut Evaluation<'_>) -> Result<Reply,
         Bounded(bounded) => bounded::evaluate(bounded, evaluation),
         Common { keys, part } => common::evaluate(evaluation, keys, part),
         Whole(whole) => values::evaluate(whole, evaluation),
+        Refused(refused) => refused::evaluate(refused, evaluation),
         Blocking(blocking) => blocking::evaluate(&blocking.pop, evaluation),
         hash => evaluate_hash(hash, evaluation),
     }

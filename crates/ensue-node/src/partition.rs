@@ -212,9 +212,9 @@ impl Partition {
             Message::Transact { request, keyspace, context, parts } => {
                 self.executor().on_transact(from, request, keyspace, context, parts);
             }
-            Message::AwaitReplicas { request, dependencies, times, datacenters } => {
+            Message::AwaitReplicas { request, dependencies, times, datacenters, here } => {
                 let wanted = Wanted { dependencies, times };
-                self.others.on_await_replicas(&mut self.cx, from, request, wanted, datacenters);
+                self.others.on_await_replicas(&mut self.cx, from, request, wanted, (datacenters, here));
             }
             Message::CountReplicas { request, dependencies, times } => {
                 self.others.on_count_replicas(&mut self.cx, from, request, &Wanted { dependencies, times });

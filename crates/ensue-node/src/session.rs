@@ -597,8 +597,10 @@ impl Sessions {
                 Reply::Integer(i64::from(is_blocked))
             }
             Err(OfSessions::Users) => {
-                let (users, channels) = (self.core.access.users(), &self.core.channels);
-                let is_over = |id: &SessionId| self.sessions[id].has_lost_its_user(users, channels);
+                let is_over = |id: &SessionId| {
+                    let session = &self.sessions[id];
+                    turn::users::has_lost_rights(&self.core, &session.parts, session.contexts.selected())
+                };
                 let over: Vec<SessionId> = self.in_order().into_iter().filter(is_over).collect();
                 for id in over {
                     self.with(now, id, turn::users::close_without_rights);

@@ -259,6 +259,8 @@ pub(crate) const HISTOGRAM: &str = "histogram_";
 pub(crate) const VISIBLE_AFTER: &str = "visible_after_";
 /// What the names of metrics end with of which the largest one counts, where all others are added up.
 pub(crate) const LARGEST: &str = "_max";
+/// The same of the smallest one.
+pub(crate) const SMALLEST: &str = "_min";
 /// What the names of the metrics of errors begin with.
 pub(crate) const ERROR: &str = "errorstat_";
 

@@ -63,7 +63,8 @@ pub fn of_spec(spec: &CommandSpec, subcommand: Option<&str>) -> Vec<&'static str
     let (name, group) = (spec.name, spec.group);
     let (admin, is_script) = (flags.contains(Flags::ADMIN), spec.route == Route::Script);
     let is_sort = matches!(name, "sort" | "sort_ro");
-    let is_generic = group == "generic" && !is_sort && name != "wait";
+    let waits = matches!(name, "wait" | "waitaof");
+    let is_generic = group == "generic" && !is_sort && !waits;
     let all = [
         (is_generic || spec.route == Route::AllPartitions || name == "swapdb", "@keyspace"),
         (flags.contains(Flags::READONLY) && !is_script, "@read"),
@@ -81,10 +82,10 @@ pub fn of_spec(spec: &CommandSpec, subcommand: Option<&str>) -> Vec<&'static str
         (admin, "@admin"),
         (flags.contains(Flags::FAST), "@fast"),
         (!flags.contains(Flags::FAST), "@slow"),
-        (flags.contains(Flags::BLOCKING) || name == "wait", "@blocking"),
+        (flags.contains(Flags::BLOCKING) || waits, "@blocking"),
         (admin || flags.contains(Flags::DANGEROUS), "@dangerous"),
         (
-            group == "connection" || matches!(name, "command" | "readonly" | "readwrite" | "wait"),
+            group == "connection" || waits || matches!(name, "asking" | "command" | "readonly" | "readwrite"),
             "@connection",
         ),
         (group == "transactions", "@transaction"),
@@ -109,7 +110,7 @@ fn flags_of(spec: &CommandSpec, subcommand: Option<&str>) -> Flags {
         (_, "help") | ("acl", "cat" | "genpass" | "whoami") => flags.without(DOES_NOTHING),
         ("client", "kill" | "list" | "no-evict" | "pause" | "unblock" | "unpause")
         | ("causal", "backup" | "dead" | "home" | "move" | "readmit" | "retire")
-        | ("role", _) => flags | Flags::ADMIN,
+        | ("lastsave" | "role", _) => flags | Flags::ADMIN,
         ("causal", "conflicts") => flags | Flags::READONLY,
         ("causal", "discarded") => flags | Flags::ADMIN | Flags::READONLY,
         ("function", "delete" | "flush" | "load" | "restore") | ("move" | "swapdb", _) => {

@@ -3,7 +3,8 @@
 //! The arguments of one command arrive as the client sent them; a [`Request`] leaves, or the error that Redis would
 //! answer for the same words. Arguments are kept as cheap clones. Times stay as the client gave them, from now or
 //! since 1970: who evaluates knows the time. It does not look at data, so an error that depends on a stored value is
-//! the evaluator's; where Redis finds the data first and the bad option second, we answer the bad option.
+//! the evaluator's; where Redis looks at a key before it reads an option that is wrong, the request says so
+//! ([`Refused`]).
 
 mod bits;
 mod blocking;
@@ -14,6 +15,7 @@ mod geo;
 mod hashes;
 mod keys;
 mod lists;
+mod refused;
 mod sets;
 mod sorted_sets;
 mod streams;
@@ -31,6 +33,7 @@ pub use cardinality::{Cardinality, Inspection};
 pub use fields::{FieldCondition, Fields};
 pub use geo::{Geo, GeoFields, GeoLimit, GeoOrigin, GeoSearch};
 pub use lists::{End, List, ListSearch};
+pub use refused::{Absent, Refused, Sought};
 pub use sets::{SetAlgebra, SetOperator};
 pub use sorted_sets::{
     AddCondition, Aggregate, LexBound, RankRange, ScoreBound, SetOperation, SortedRange, SortedSelection,
@@ -175,6 +178,8 @@ pub enum Request {
     Bounded(Bounded),
     /// A command on values as a whole.
     Whole(Whole),
+    /// A command that is refused for its arguments, unless its keys are the answer.
+    Refused(Box<Refused>),
 }
 
 /// A time at which a key ceases to exist, as the client gave it.
@@ -323,7 +328,19 @@ impl Request {
         if command::keys(spec, args).any(|key| key.len() > limits::KEY_BYTES_MAX) {
             return Err(CommandError::KeyTooLong);
         }
-        let request = match spec.group {
+        let refused = |error| match Refused::of(spec.name, args, &error) {
+            Some(refused) => Ok(Request::Refused(Box::new(Refused {
+                is_write: spec.flags.contains(Flags::WRITE),
+                ..refused
+            }))),
+            None => Err(error),
+        };
+        let request = Request::parse_group(spec, args).or_else(|error| refused(error).map(Some))?;
+        request.ok_or(CommandError::NotAnOwnersCommand(spec.name))
+    }
+
+    fn parse_group(spec: &'static CommandSpec, args: &[Bytes]) -> Result<Option<Request>, CommandError> {
+        Ok(match spec.group {
             "stream" => streams::parse(spec.name, args)?,
             _ if spec.flags.contains(Flags::BLOCKING) => {
                 blocking::parse(spec.name, args)?.map(Request::Blocking)
@@ -338,8 +355,7 @@ impl Request {
             "bounded-counter" => bounded::parse(spec.name, args)?.map(Request::Bounded),
             "hyperloglog" => cardinality::parse(spec.name, args)?.map(Request::Cardinality),
             _ => keys::parse(spec.name, args)?,
-        };
-        request.ok_or(CommandError::NotAnOwnersCommand(spec.name))
+        })
     }
 
     /// Whether it may change data: the same as its command's flag in the table.
@@ -372,6 +388,7 @@ impl Request {
             Cardinality(cardinality) => cardinality.is_write(),
             Bounded(bounded) => bounded.is_write(),
             Whole(whole) => whole.is_write(),
+            Refused(refused) => refused.is_write,
         }
     }
 
@@ -402,7 +419,7 @@ impl Request {
             Cardinality(cardinality) => cardinality.key(),
             Bounded(bounded) => Some(bounded.key()),
             Whole(whole) => whole.key(),
-            Blocking(_) | Common { .. } => None,
+            Blocking(_) | Common { .. } | Refused(_) => None,
             Delete { .. } | Exists { .. } | Touch { .. } | Rename { .. } | Scan { .. } | Keys { .. } => None,
             RandomKey | Size | Flush { .. } | GetMany { .. } | SetMany { .. } => None,
             SetManyIfAbsent { .. } | Watch { .. } => None,

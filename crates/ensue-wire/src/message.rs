@@ -114,17 +114,20 @@ pub enum Message {
         reply: Reply,
     },
     /// Tell me when this many datacenters, this one included, have durably applied these operations, and everything
-    /// that each datacenter wrote in this partition up to these times (`CAUSAL WAIT`).
+    /// that each datacenter wrote in this partition up to these times (`CAUSAL WAIT`); and, if `here`, when this one
+    /// is among them.
     AwaitReplicas {
         request: RequestId,
         dependencies: Vec<Dependency>,
         times: TimeVector,
         datacenters: u8,
+        here: bool,
     },
-    /// How many had when the wanted number was reached.
+    /// How many had when the wanted number was reached, and whether this one is among them.
     ReplicasReached {
         request: RequestId,
         datacenters: u8,
+        here: bool,
     },
     /// How many have now: asked when the wait is over, which it ends; of nothing, when nobody wants to know any more,
     /// or to hear that everything that was asked before has been looked at.

@@ -19,7 +19,8 @@ use ensue_resp::request::{Stream, WaitingPop};
 use ensue_types::{Column, Reply, StreamId, StreamPart};
 use log::Log;
 
-pub(super) use groups::read as read_group;
+pub(super) use groups::{no_group_of_key, no_group_to_read, no_stream, read as read_group};
+pub(super) use pending::no_group;
 pub(super) use read::read as read_streams;
 
 /// About the bytes of a part beside its key, its value and the names in its name.
@@ -109,6 +110,11 @@ pub(crate) fn entry_reply(name: &Bytes, value: Bytes) -> Option<Reply> {
         StreamPart::Entry(source, id) => Some(log::Entry { id, source, value }.reply()),
         _ => None,
     }
+}
+
+/// Whether a stream has a group.
+pub(super) fn has_group(evaluation: &mut Evaluation<'_>, key: &[u8], group: &Bytes) -> Result<bool, Halt> {
+    Ok(log(evaluation, key)?.cursor(group)?.is_some())
 }
 
 fn log<'e>(evaluation: &'e mut Evaluation<'_>, key: &[u8]) -> Result<Log<'e>, Halt> {

@@ -12,6 +12,7 @@ mod geo;
 mod hashes;
 mod keys;
 mod lists;
+mod refused;
 mod room;
 mod rows;
 mod sets;

@@ -12,6 +12,7 @@ pub(in crate::partition) mod disk;
 pub(in crate::partition) mod homes;
 pub(in crate::partition) mod listing;
 pub(in crate::partition) mod refusals;
+pub(in crate::partition) mod saving;
 pub(in crate::partition) mod words;
 
 use crate::config::{NodeConfig, Settings};
@@ -29,6 +30,7 @@ use ensue_types::{
 };
 use ensue_wire::{Address, CoreName, Envelope, Message, PeerStage};
 use homes::Homes;
+use saving::Saving;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -57,6 +59,8 @@ pub(crate) struct Cx {
     pub(crate) statistics: Statistics,
     /// Which datacenter is the home of which keys.
     pub(in crate::partition) homes: Homes,
+    /// Checkpoints that an operator asks for.
+    pub(in crate::partition) saving: Saving,
     /// What other datacenters are told of what this partition is doing.
     stage: PeerStage,
     /// The partition serves: no time is shown that the log does not bound.
@@ -88,6 +92,7 @@ impl Cx {
             traces: VecDeque::new(),
             statistics: Statistics::default(),
             homes: Homes::new(config.topology.datacenter, &config.homes),
+            saving: Saving::new(now),
             stage: PeerStage::Serving,
             bounds_the_clock: false,
             is_checkpointing: false,
@@ -132,6 +137,7 @@ impl Cx {
         self.next_number = before.next_number;
         self.stream_node_max_entries = before.stream_node_max_entries;
         self.unmet = before.unmet;
+        self.saving = before.saving.clone();
         self.clock = before.clock;
     }
 

@@ -19,7 +19,9 @@ pub(crate) mod latency;
 pub(crate) mod login;
 pub(crate) mod memory;
 pub(crate) mod order;
+pub(crate) mod populating;
 pub(crate) mod retire;
+pub(crate) mod saving;
 pub(crate) mod slots;
 mod tracking;
 

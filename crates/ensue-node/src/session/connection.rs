@@ -15,11 +15,11 @@ use super::reply_buffer::ReplyBuffer;
 use super::requests::Requests;
 use super::timers::Timers;
 use super::transactions::exec::Exec;
-use super::transactions::multi::Multi;
+use super::transactions::multi::{Multi, memory_of};
 use super::transactions::watch::Watched;
 use crate::statistics::Statistics;
 use bytes::Bytes;
-use ensue_acl::{Channel, User, Users};
+use ensue_acl::User;
 use ensue_protocol::Protocol;
 use ensue_resp::{CommandSpec, ProtocolVersion};
 use ensue_types::{Args, Context, KeyspaceId, Now, Reply, SessionId};
@@ -218,11 +218,6 @@ impl Session {
         self.requests.stop(timers);
     }
 
-    /// Whether its user is gone, or may no longer listen to what it subscribes to.
-    pub(super) fn has_lost_its_user(&self, users: &Users, channels: &Channels) -> bool {
-        self.parts.has_lost_its_user(users, channels)
-    }
-
     /// Its line in `CLIENT LIST`, if it is connected.
     pub(super) fn line(&self, now: Now, channels: &Channels) -> Option<String> {
         let parts = &self.parts;
@@ -242,22 +237,6 @@ impl Session {
 }
 
 impl Parts {
-    pub(super) fn has_lost_its_user(&self, users: &Users, channels: &Channels) -> bool {
-        if self.lifecycle != Lifecycle::Open {
-            return false;
-        }
-        let Some(name) = self.client.user().map(|user| user.name()) else { return false };
-        let Some(user) = users.user(name) else { return true };
-        let is_lost = |(kind, name): &(ChannelKind, Bytes)| {
-            let channel = match kind {
-                ChannelKind::Pattern => Channel::Pattern(name),
-                _ => Channel::Literal(name),
-            };
-            !user.allows_channel(channel)
-        };
-        !user.allows_all() && channels.named_by(self.client.id()).iter().any(is_lost)
-    }
-
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.exchange, Exchange::None)
     }
@@ -290,6 +269,19 @@ impl Parts {
         let subscriptions = NAMED.map(|kind| channels.count(self.client.id(), kind));
         let waits = self.exchange.is_blocked();
         let monitors = channels.count(self.client.id(), ChannelKind::Monitor) > 0;
-        Activity { keyspace, multi, reply_bytes: self.replies.len(), subscriptions, monitors, waits }
+        let multi_bytes = self.multi.as_ref().map_or(0, Multi::bytes);
+        let (reply_bytes, reply_buffer) = (self.replies.len(), self.replies.capacity());
+        let queued_bytes = self.queue.iter().map(memory_of).sum();
+        Activity {
+            keyspace,
+            multi,
+            multi_bytes,
+            queued_bytes,
+            reply_bytes,
+            reply_buffer,
+            subscriptions,
+            monitors,
+            waits,
+        }
     }
 }

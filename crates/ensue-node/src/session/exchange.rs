@@ -9,6 +9,7 @@ use super::admin::cluster_query::ClusterQuery;
 use super::admin::dead::Declaring;
 use super::admin::errand::{Outcome, Waiting};
 use super::admin::home::Homes;
+use super::admin::populating::Populating;
 use super::admin::retire::Retiring;
 use super::admin::slots::InSlot;
 use super::commands::rename::Renaming;
@@ -47,6 +48,8 @@ pub(super) enum Then {
     Rename(Renaming),
     /// They are the encoding of a value, for `DEBUG OBJECT`.
     Debug,
+    /// They are those to a step of `DEBUG POPULATE`.
+    Populate(Populating),
     /// They are the keys of a partition, of which those of a slot are told.
     InSlot(InSlot),
     /// They are the numbers under which the keys of this `WATCH` are watched, at their home if that is elsewhere.

@@ -62,6 +62,11 @@ impl ReplyBuffer {
         self.bytes.len()
     }
 
+    /// What the buffer takes.
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// The answer to one command.
     pub(super) fn push(&mut self, version: ProtocolVersion, reply: &Reply) {
         if let Some(kept) = &mut self.kept {

@@ -17,6 +17,7 @@ mod observation;
 mod performance;
 mod pubsub;
 mod reads;
+mod saving;
 mod scripts;
 mod server;
 mod shared;

@@ -83,6 +83,13 @@ impl Tracking {
         self.clients.get(&client).map_or((None, false), |tracked| (tracked.caching, tracked.is_broken))
     }
 
+    /// The keys that a client has read and not been told of since, while it tracks.
+    pub(super) fn read_by(&self, client: SessionId) -> impl Iterator<Item = &Bytes> {
+        let tracks = self.clients.contains_key(&client);
+        let read = self.readers.iter().filter(move |(_, readers)| tracks && readers.contains(&client));
+        read.map(|(key, _)| key)
+    }
+
     pub(super) fn start(&mut self, client: SessionId, version: ProtocolVersion, options: Options) {
         // The prefixes of a client that asks again are added to.
         let mut options = options;

@@ -498,12 +498,12 @@ impl Turn<'_> {
             "select" => local::select(cx.contexts, args),
             "causal" => return causal_command(self, args),
             "acl" => return users::acl_command(self, args),
-            "client" | "cluster" | "config" | "debug" | "function" | "info" | "latency" | "memory"
-            | "monitor" | "script" | "slowlog" => {
+            "bgrewriteaof" | "bgsave" | "client" | "cluster" | "config" | "debug" | "function" | "info"
+            | "lastsave" | "latency" | "memory" | "monitor" | "save" | "script" | "slowlog" => {
                 return server::server_command(self, spec.name, args);
             }
-            "wait" => {
-                let step = causal::command::wait(cx, args);
+            "wait" | "waitaof" => {
+                let step = causal::command::wait(cx, spec.name, args);
                 return self.follow(step);
             }
             "multi" => {
@@ -643,6 +643,7 @@ impl Turn<'_> {
             }
             Then::Pass => held::on_whether_it_reads(self, &plan.assemble(answers)),
             Then::Debug => self.complete(vec![debug::object(plan.assemble(answers))]),
+            Then::Populate(populating) => server::populate(self, populating, plan.into_replies(answers)),
             Then::InSlot(in_slot) => self.complete(vec![in_slot.answer(plan.assemble(answers))]),
             Then::Watch(args) => {
                 let numbers = plan.assemble(answers);

@@ -528,7 +528,7 @@ const OTHERS: [CommandSpec; 92] = [
         ),
     row("script", -2, flags(&[Flags::NOSCRIPT]), Route::Session)
         .listed("scripting", "2.6.0")
-        .subcommands(&["exists", "flush", "help", "kill", "load", "show"])
+        .subcommands(&["debug", "exists", "flush", "help", "kill", "load", "show"])
         .says(
             "Make scripts known and forget them.",
             "Scripts are known in one datacenter, in all of its partitions; a restarted node has forgotten them.",

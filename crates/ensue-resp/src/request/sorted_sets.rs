@@ -284,7 +284,10 @@ pub(super) fn random(args: &[Bytes], with: &str) -> Result<(Option<i64>, bool), 
 }
 
 /// So many keys, which are counted first, and what follows them.
-fn counted<'a>(name: &'static str, args: &'a [Bytes]) -> Result<(&'a [Bytes], &'a [Bytes]), CommandError> {
+pub(super) fn counted<'a>(
+    name: &'static str,
+    args: &'a [Bytes],
+) -> Result<(&'a [Bytes], &'a [Bytes]), CommandError> {
     let count = integer(&args[0])?;
     if count < 1 {
         return Err(CommandError::NoInputKey(name));

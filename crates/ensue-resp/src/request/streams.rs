@@ -154,7 +154,7 @@ impl Stream {
     }
 }
 
-const INVALID_ID: CommandError =
+pub(super) const INVALID_ID: CommandError =
     CommandError::Argument("Invalid stream ID specified as stream command argument");
 
 /// A number without a sign.
@@ -367,6 +367,18 @@ fn read(name: &'static str, args: &[Bytes]) -> Result<Request, CommandError> {
         Some(timeout_ms) => Request::Blocking(Blocking { pop: WaitingPop::Delivered(read), timeout_ms }),
         None => Request::Streams(Stream::ReadGroup(read)),
     })
+}
+
+/// The keys up to that of the first id that is wrong, and the group that reads them; nothing if no id is.
+pub(super) fn keys_before_error(name: &'static str, args: &[Bytes]) -> Option<(Vec<Bytes>, Option<Bytes>)> {
+    let of_group = name == "xreadgroup";
+    let ReadOptions { group, named, .. } = read_options(&args[1..], of_group).ok()?;
+    if named.len() % 2 == 1 || of_group && group.is_none() {
+        return None;
+    }
+    let (keys, ids) = named.split_at(named.len() / 2);
+    let wrong = ids.iter().position(|text| place(text, of_group).is_err())?;
+    Some((keys[..=wrong].to_vec(), group.map(|(group, _)| group)))
 }
 
 fn read_options(mut rest: &[Bytes], of_group: bool) -> Result<ReadOptions<'_>, CommandError> {

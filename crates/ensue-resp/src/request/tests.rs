@@ -21,6 +21,7 @@ fn good(words: &str) -> Request {
 #[track_caller]
 fn bad(words: &str, expected: &str) {
     match Request::parse(&args(words)) {
+        Ok(Request::Refused(refused)) => assert_eq!(refused.error.to_string(), expected, "{words}"),
         Ok(request) => panic!("{words} was accepted: {request:?}"),
         Err(error) => assert_eq!(error.to_string(), expected, "{words}"),
     }

@@ -15,10 +15,12 @@ const QUERY_ORDER: u8 = 4;
 
 pub(super) fn write(w: &mut Writer<'_>, message: &Message) {
     match message {
-        Message::AwaitReplicas { request, dependencies, times, datacenters } => {
-            w.request(*request).dependencies(dependencies).times(times).u8(*datacenters)
+        Message::AwaitReplicas { request, dependencies, times, datacenters, here } => {
+            w.request(*request).dependencies(dependencies).times(times).u8(*datacenters).u8(u8::from(*here))
         }
-        Message::ReplicasReached { request, datacenters } => w.request(*request).u8(*datacenters),
+        Message::ReplicasReached { request, datacenters, here } => {
+            w.request(*request).u8(*datacenters).u8(u8::from(*here))
+        }
         Message::CountReplicas { request, dependencies, times } => {
             w.request(*request).dependencies(dependencies).times(times)
         }
@@ -67,8 +69,11 @@ pub(super) fn read(r: &mut Reader<'_>, tag: u16) -> Result<Message, Malformed> {
             dependencies: r.dependencies()?,
             times: r.times()?,
             datacenters: r.u8()?,
+            here: r.bool()?,
         },
-        tag::REPLICAS_REACHED => Message::ReplicasReached { request: r.request()?, datacenters: r.u8()? },
+        tag::REPLICAS_REACHED => {
+            Message::ReplicasReached { request: r.request()?, datacenters: r.u8()?, here: r.bool()? }
+        }
         tag::COUNT_REPLICAS => Message::CountReplicas {
             request: r.request()?,
             dependencies: r.dependencies()?,

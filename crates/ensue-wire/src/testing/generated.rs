@@ -97,16 +97,18 @@ fn answers() -> BoxedStrategy<Message> {
 
 fn control() -> BoxedStrategy<Message> {
     prop_oneof![
-        (request(), dependencies(), time_vector(), any::<u8>()).prop_map(
-            |(request, dependencies, times, datacenters)| Message::AwaitReplicas {
+        (request(), dependencies(), time_vector(), any::<(u8, bool)>()).prop_map(
+            |(request, dependencies, times, (datacenters, here))| Message::AwaitReplicas {
                 request,
                 dependencies,
                 times,
-                datacenters
+                datacenters,
+                here
             }
         ),
-        (request(), any::<u8>())
-            .prop_map(|(request, datacenters)| Message::ReplicasReached { request, datacenters }),
+        (request(), any::<(u8, bool)>()).prop_map(|(request, (datacenters, here))| {
+            Message::ReplicasReached { request, datacenters, here }
+        }),
         (request(), dependencies(), time_vector()).prop_map(|(request, dependencies, times)| {
             Message::CountReplicas { request, dependencies, times }
         }),

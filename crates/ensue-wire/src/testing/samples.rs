@@ -133,9 +133,10 @@ fn control() -> Vec<(&'static str, Message)> {
                 dependencies: dependencies(),
                 times: TimeVector::default(),
                 datacenters: 2,
+                here: true,
             },
         ),
-        ("replicas-reached", Message::ReplicasReached { request, datacenters: 3 }),
+        ("replicas-reached", Message::ReplicasReached { request, datacenters: 3, here: true }),
         (
             "count-replicas",
             Message::CountReplicas {

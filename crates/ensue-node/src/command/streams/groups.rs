@@ -27,11 +27,7 @@ pub(super) fn change(
     let log = log(evaluation, key)?;
     let makes_stream = matches!(change, GroupChange::Create { makes_stream: true, .. });
     if !log.is_there() && !makes_stream {
-        return Err(CommandError::Argument(
-            "The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM \
-             option to create an empty stream automatically.",
-        )
-        .into());
+        return Err(no_stream());
     }
     let cursor = log.cursor(group)?;
     match (change, cursor) {
@@ -137,10 +133,7 @@ pub(super) fn remove_parts<'p>(
 pub(in crate::command) fn read(evaluation: &mut Evaluation<'_>, read: &GroupRead) -> Result<Reply, Halt> {
     for (key, _) in &read.streams {
         if log(evaluation, key)?.cursor(&read.group)?.is_none() {
-            let (key, group) = (text(key), text(&read.group));
-            return Err(error(format!(
-                "NOGROUP No such key '{key}' or consumer group '{group}' in XREADGROUP with GROUP option"
-            )));
+            return Err(no_group_to_read(&read.group, key));
         }
     }
     let mut found = Vec::new();
@@ -258,9 +251,22 @@ pub(super) fn put_consumer(
 }
 
 /// Of a key that is there.
-pub(super) fn no_group_of_key(group: &[u8], key: &[u8]) -> Halt {
+pub(in crate::command) fn no_group_of_key(group: &[u8], key: &[u8]) -> Halt {
     let (group, key) = (text(group), text(key));
     error(format!("NOGROUP No such consumer group '{group}' for key name '{key}'"))
+}
+
+pub(in crate::command) fn no_group_to_read(group: &[u8], key: &[u8]) -> Halt {
+    let (group, key) = (text(group), text(key));
+    error(format!("NOGROUP No such key '{key}' or consumer group '{group}' in XREADGROUP with GROUP option"))
+}
+
+pub(in crate::command) fn no_stream() -> Halt {
+    CommandError::Argument(
+        "The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option \
+         to create an empty stream automatically.",
+    )
+    .into()
 }
 
 impl Cursor {

@@ -61,11 +61,13 @@ fn with_group<'e>(
     let log = log(evaluation, key)?;
     match log.cursor(group)? {
         Some(cursor) => Ok((log, cursor)),
-        None => {
-            let (key, group) = (text(key), text(group));
-            Err(error(format!("NOGROUP No such key '{key}' or consumer group '{group}'")))
-        }
+        None => Err(no_group(group, key)),
     }
+}
+
+pub(in crate::command) fn no_group(group: &[u8], key: &[u8]) -> Halt {
+    let (key, group) = (text(key), text(group));
+    error(format!("NOGROUP No such key '{key}' or consumer group '{group}'"))
 }
 
 /// `XPENDING` of a group.

@@ -357,6 +357,7 @@ impl Executor<'_> {
         match (args.get(1).map(Bytes::as_ref), args.get(2)) {
             (None, _) => CommandError::wrong_arity("causal").reply(),
             (Some(b"home"), _) => self.execute_home(execution.keyspace, args),
+            (Some(b"checkpoint"), Some(word)) => self.cx.execute_checkpoint(word),
             (Some(b"withdraw"), _) => self.withdraw_pop(execution),
             (Some(b"discarded"), _) => self.others.failover.discarded.list_discarded(self.cx),
             (Some(b"conflicts"), key) => self.keyspaces.list_conflicts(self.cx, self.others, execution, key),

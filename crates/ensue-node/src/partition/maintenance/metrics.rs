@@ -1,5 +1,5 @@
 //! Metrics of a partition, for `INFO`, `ensue status` and `/metrics`: summed over partitions by name, but for the
-//! largest of those whose names end in `_max`.
+//! largest of those whose names end in `_max`, and the smallest of those that end in `_min`.
 
 use super::Maintenance;
 use crate::partition::cx::Cx;
@@ -56,6 +56,15 @@ impl Metrics<'_> {
         add("rights_given", self.maintenance.balancer.given);
     }
 
+    /// What was done about the log.
+    fn add_written(&self, add: &mut impl FnMut(&str, u64)) {
+        let (syncs, checkpoints) = self.written;
+        add("log_syncs", syncs);
+        add("checkpoints", checkpoints);
+        add("checkpoints_asked", u64::from(self.cx.saving.is_pending()));
+        add("checkpointed_s_min", self.cx.saving.ended_s());
+    }
+
     /// The metrics, by name.
     pub(in crate::partition) fn all(&mut self, is_serving: bool) -> Vec<(String, i64)> {
         let mut metrics: Vec<(String, i64)> = Vec::new();
@@ -63,9 +72,7 @@ impl Metrics<'_> {
         add("memory_bytes", self.keyspaces.memory_bytes());
         add("backlog_bytes", self.cx.journal.backlog_bytes());
         add("log_bytes", self.cx.journal.log_bytes());
-        let (syncs, checkpoints) = self.written;
-        add("log_syncs", syncs);
-        add("checkpoints", checkpoints);
+        self.add_written(&mut add);
         add("waiting_entries", self.others.replication.inbound.len() as u64);
         self.others.replication.overdue(self.cx).into_iter().for_each(|(name, entries)| add(&name, entries));
         add("open_dependency_checks", self.others.replication.inbound.open_checks() as u64);

@@ -68,17 +68,20 @@ impl Others {
         from: Address,
         request: RequestId,
         wanted: Wanted,
-        datacenters: u8,
+        (datacenters, here): (u8, bool),
     ) {
         if self.refuse_lost_past(cx, from, request, &wanted) {
             return;
         }
-        let (since_us, has) = (cx.now.monotonic_us, self.replicas(cx, &wanted));
-        if has >= datacenters {
-            self.replication.forget_replica_wait(from, request.session);
-            return cx.send(from, Message::ReplicasReached { request, datacenters: has });
+        let since_us = cx.now.monotonic_us;
+        let wait = ReplicaWait { request, wanted, datacenters, here, since_us };
+        match self.is_reached(cx, &wait) {
+            Some(reached) => {
+                self.replication.forget_replica_wait(from, request.session);
+                cx.send(from, reached);
+            }
+            None => self.replication.await_replicas(from, wait),
         }
-        self.replication.await_replicas(from, ReplicaWait { request, wanted, datacenters, since_us });
     }
 
     /// The session's wait is over, or it is withdrawn: then this asks about nothing.
@@ -93,8 +96,8 @@ impl Others {
             return;
         }
         self.replication.forget_replica_wait(from, request.session);
-        let datacenters = self.replicas(cx, wanted);
-        cx.send(from, Message::ReplicasReached { request, datacenters });
+        let (datacenters, here) = self.replicas(cx, wanted);
+        cx.send(from, Message::ReplicasReached { request, datacenters, here });
     }
 
     /// What was lost with a dead datacenter no other holds; says whether that is so.
@@ -117,20 +120,26 @@ impl Others {
             if self.refuse_lost_past(cx, from, wait.request, &wait.wanted) {
                 continue;
             }
-            let datacenters = self.replicas(cx, &wait.wanted);
-            if datacenters >= wait.datacenters {
-                cx.send(from, Message::ReplicasReached { request: wait.request, datacenters });
-            } else if wait.since_us >= oldest {
-                self.replication.await_replicas(from, wait);
+            match self.is_reached(cx, &wait) {
+                Some(reached) => cx.send(from, reached),
+                None if wait.since_us >= oldest => self.replication.await_replicas(from, wait),
+                None => {}
             }
         }
     }
 
-    /// How many datacenters, this one included, have durably applied all of this. None, as far as is known here, while
-    /// some of it has not even been received.
-    pub(crate) fn replicas(&self, cx: &Cx, wanted: &Wanted) -> u8 {
+    /// The answer to a session that waits, if it waits no longer.
+    fn is_reached(&self, cx: &Cx, wait: &ReplicaWait) -> Option<Message> {
+        let (datacenters, here) = self.replicas(cx, &wait.wanted);
+        let is_reached = datacenters >= wait.datacenters && (here || !wait.here);
+        is_reached.then_some(Message::ReplicasReached { request: wait.request, datacenters, here })
+    }
+
+    /// How many datacenters, this one included, have durably applied all of this, and whether this one is among them.
+    /// None, as far as is known here, while some of it has not even been received.
+    pub(crate) fn replicas(&self, cx: &Cx, wanted: &Wanted) -> (u8, bool) {
         if !self.stable_time.times.received().covers_but(cx.datacenter, &wanted.times) {
-            return 0;
+            return (0, false);
         }
         let mut dependencies = wanted.dependencies.clone();
         dependencies.extend(self.replication.written_through(cx, &wanted.times));
@@ -146,10 +155,10 @@ impl Others {
                 .applied_durably()
                 .any(|(origin, _, position)| origin == wanted.datacenter && position >= wanted.position)
         };
-        let here = u8::from(dependencies.iter().all(durable));
+        let here = dependencies.iter().all(durable);
         let elsewhere =
             self.living_senders().filter(|sender| dependencies.iter().all(|d| has(sender, d))).count();
-        here + elsewhere as u8
+        (u8::from(here) + elsewhere as u8, here)
     }
 
     /// Where the first own entry stands that some datacenter has not synced.

@@ -209,6 +209,7 @@ impl Persistence {
             let place = writer.place();
             self.writer = None;
             self.counts.checkpoints += 1;
+            cx.saving.note_ended(cx.now);
             keyspaces.branching.each_mut().for_each(Branches::note_kept);
             cx.trace(Trace::Checkpointed { partition: cx.id, number: place.number });
             let deleted = cx.journal.on_checkpoint(place.log_start);
@@ -229,7 +230,8 @@ impl Persistence {
 }
 
 impl Persistence {
-    /// Begins a checkpoint when the log has grown enough, and lets go of segments and copies that nobody needs.
+    /// Begins a checkpoint when the log has grown enough, or an operator wants one, and lets go of segments and copies
+    /// that nobody needs.
     pub(in crate::partition) fn begin_checkpoint_in_time(
         &mut self,
         cx: &mut Cx,
@@ -242,7 +244,9 @@ impl Persistence {
         let grown = cx.journal.log_end().saturating_sub(self.checkpointed_end.0);
         if self.writer.is_some()
             || others.is_catching_up()
-            || grown < cx.config.tuning.checkpoint_bytes && !keyspaces.branching.wants_checkpoint()
+            || grown < cx.config.tuning.checkpoint_bytes
+                && !keyspaces.branching.wants_checkpoint()
+                && !cx.saving.is_wanted()
         {
             return;
         }
@@ -260,6 +264,7 @@ impl Persistence {
         let mut writer = CheckpointWriter::begin(superblock, start, start);
         Persistence::write_head(cx, others, keyspaces, (transactions, peers), &mut writer);
         keyspaces.branching.want_no_checkpoint();
+        cx.saving.note_begun();
         let before = std::mem::replace(&mut self.checkpointed_end, Lsn(cx.journal.log_end()));
         // The clock's bound and what is known of the others' time are not in the checkpoint, so they are logged again
         // behind its start: now, because the partition may stop before it logs anything else.

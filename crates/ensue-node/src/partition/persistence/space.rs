@@ -149,6 +149,7 @@ impl Persistence {
     fn abandon_checkpoint(&mut self, cx: &mut Cx) {
         let Some((writer, walk)) = self.writer.take() else { return };
         cx.note_checkpointing(self.is_walking());
+        cx.saving.note_given_up();
         let Some(superblock) = &mut self.superblock else { return };
         self.checkpointed_end = walk.checkpointed_before();
         self.room.abandoned = Some(FileName::Checkpoint(writer.place().number));

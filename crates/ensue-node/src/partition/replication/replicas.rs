@@ -22,6 +22,8 @@ pub(crate) struct ReplicaWait {
     pub request: RequestId,
     pub wanted: Wanted,
     pub datacenters: u8,
+    /// This one has to be among them.
+    pub here: bool,
     pub since_us: u64,
 }
 

@@ -1,7 +1,9 @@
 //! How a partition writes its rows aside.
 
 use super::versions::World;
-use ensue_types::Now;
+use super::{World as OfANode, config};
+use crate::AppendFsync;
+use ensue_types::{Now, SessionId};
 use std::collections::BTreeMap;
 
 /// How many turns pass until a partition with these rows is no longer walked for a checkpoint.
@@ -30,4 +32,82 @@ fn a_checkpoint_of_many_rows_takes_several_turns() {
 #[test]
 fn a_checkpoint_of_large_rows_takes_several_turns() {
     assert!(turns_of_a_checkpoint(100, &"x".repeat(50_000)) >= 4, "of 5 MB");
+}
+
+const ONE: SessionId = SessionId(1);
+
+/// A node that begins no checkpoint by itself, and a client of it.
+fn node() -> OfANode {
+    let mut config = config(AppendFsync::EverySecond);
+    config.tuning.checkpoint_bytes = u64::MAX;
+    config.directives = vec![("enable-debug-command".into(), "yes".into())];
+    let mut world = OfANode::with(config);
+    world.calm_down();
+    world.connect(ONE);
+    world
+}
+
+fn pass_s(world: &mut OfANode, seconds: u64) {
+    for _ in 0..seconds {
+        world.now.monotonic_us += 1_000_000;
+        world.now.wall_ms += 1_000;
+        world.give(crate::Input::Timer);
+        world.give(crate::Input::TurnEnd);
+        world.calm_down();
+    }
+}
+
+#[test]
+fn a_checkpoint_is_written_when_an_operator_asks_for_it() {
+    let mut world = node();
+    assert_eq!(world.words(ONE, "SET k v"), "+OK|");
+    pass_s(&mut world, 5);
+    assert_eq!(world.words(ONE, "LASTSAVE"), ":1700000000|", "since the start");
+    assert_eq!(world.words(ONE, "BGSAVE"), "+Background saving started|");
+    assert_eq!(world.words(ONE, "BGSAVE"), "-ERR Background save already in progress|");
+    assert_eq!(world.words(ONE, "SAVE"), "-ERR Background save already in progress|");
+    assert_eq!(world.words(ONE, "BGSAVE SCHEDULE"), "+Background saving scheduled|");
+    let pending = world.words(ONE, "INFO persistence");
+    assert!(pending.contains("|rdb_bgsave_in_progress:1|rdb_last_save_time:1700000000|"), "{pending}");
+    pass_s(&mut world, 2);
+    let saved = world.words(ONE, "LASTSAVE");
+    assert_ne!(saved, ":1700000000|");
+    let info = world.words(ONE, "INFO persistence");
+    let last = format!("|rdb_bgsave_in_progress:0|rdb_last_save_time{saved}");
+    assert!(info.contains(&last), "{last} in {info}");
+    pass_s(&mut world, 5);
+    assert_eq!(world.words(ONE, "LASTSAVE"), saved, "one was asked for");
+    assert_eq!(world.words(ONE, "SAVE"), "+OK|");
+    assert_eq!(
+        world.words(ONE, "BGREWRITEAOF"),
+        "-ERR Background append only file rewriting already in progress|"
+    );
+    pass_s(&mut world, 2);
+    assert_ne!(world.words(ONE, "LASTSAVE"), saved);
+    let started = "+Background append only file rewriting started|";
+    assert_eq!(world.words(ONE, "BGREWRITEAOF"), started);
+}
+
+#[test]
+fn strings_are_made_for_a_test() {
+    let mut world = node();
+    assert_eq!(world.words(ONE, "SET key:1 mine"), "+OK|");
+    assert_eq!(world.words(ONE, "DEBUG POPULATE 1100"), "+OK|");
+    for (command, answer) in [
+        ("DBSIZE", ":1100|"),
+        ("GET key:0", "$7|value:0|"),
+        ("GET key:1", "$4|mine|"),
+        ("GET key:1099", "$10|value:1099|"),
+        ("DEBUG POPULATE 2 p 3", "+OK|"),
+        ("GET p:1", "$3|val|"),
+        ("DEBUG POPULATE 1 q 9", "+OK|"),
+        ("GET q:0", "$9|value:0\0\0|"),
+        ("DEBUG POPULATE 0", "+OK|"),
+        ("DEBUG POPULATE x", "-ERR value is out of range, must be positive|"),
+        ("DEBUG POPULATE -1", "-ERR value is out of range, must be positive|"),
+        ("DEBUG POPULATE 1 p x", "-ERR value is out of range, must be positive|"),
+        ("DBSIZE", ":1103|"),
+    ] {
+        assert_eq!(world.words(ONE, command), answer, "{command}");
+    }
 }

@@ -89,7 +89,8 @@ fn what_has_not_been_received_is_nowhere_as_far_as_is_known() {
     let time = LogicalTime::from_ms(world.now.wall_ms + 5);
     assert_eq!(replicas(&mut world, through(DatacenterId(1), time)), 0);
     let (request, dependencies, times) = (RequestId::default(), Vec::new(), through(DatacenterId(1), time));
-    world.message(OTHER, Message::AwaitReplicas { request, dependencies, times, datacenters: 2 });
+    let wanted = Message::AwaitReplicas { request, dependencies, times, datacenters: 2, here: false };
+    world.message(OTHER, wanted);
     assert_eq!(told(&mut world), None);
     // Who waits for it is answered when it is known that nothing is missing.
     world.now.wall_ms += 10;
@@ -115,7 +116,8 @@ fn after_a_restart_all_that_came_before_it_is_waited_for() {
 fn wait(world: &mut World, session: u64, sequence: u64, time: LogicalTime) {
     let (dependencies, times) = (Vec::new(), through(HERE, time));
     let request = RequestId { session: SessionId(session), sequence, ..RequestId::default() };
-    world.message(SESSIONS, Message::AwaitReplicas { request, dependencies, times, datacenters: 2 });
+    let wanted = Message::AwaitReplicas { request, dependencies, times, datacenters: 2, here: false };
+    world.message(SESSIONS, wanted);
 }
 
 #[test]
@@ -220,4 +222,29 @@ fn whoever_is_linked_and_has_all_but_the_latest_follows() {
     assert_eq!(followers(&world), 0, "it lacks what was written long ago");
     applied_elsewhere(&mut world, 2);
     assert_eq!(followers(&world), 1);
+}
+
+#[test]
+fn who_waits_for_the_disk_here_is_not_answered_for_that_of_another() {
+    let mut world = world();
+    let origin = DatacenterId(1);
+    let (incarnation, position) = (Incarnation(1), Position(5));
+    // The other one has its own entry on its disk, which has not come here.
+    let acknowledge = StreamAcknowledge {
+        incarnation,
+        received: Position(0),
+        synced: Position(0),
+        end: Position(0),
+        shown: LogicalTime::ZERO,
+        applied: vec![(origin, incarnation, position)],
+    };
+    world.message(OTHER, Message::StreamAcknowledge(acknowledge));
+    let operation = OperationId { datacenter: origin, incarnation, partition: PARTITION, position };
+    for (here, expected) in [(true, None), (false, Some(1))] {
+        let dependencies = vec![Dependency { operation, extent: Extent::Exact }];
+        let (request, times) = (RequestId::default(), TimeVector::default());
+        let wanted = Message::AwaitReplicas { request, dependencies, times, datacenters: 1, here };
+        world.message(SESSIONS, wanted);
+        assert_eq!(told(&mut world), expected, "{here}");
+    }
 }

@@ -44,8 +44,12 @@ pub(crate) struct Activity {
     pub(crate) keyspace: KeyspaceId,
     /// How many commands its MULTI has, if it is in one.
     pub(crate) multi: Option<usize>,
-    /// Bytes of answers that have not left.
+    /// Bytes of answers that have not left, and of the buffer that they are in.
     pub(crate) reply_bytes: usize,
+    pub(crate) reply_buffer: usize,
+    /// Bytes of the commands of its MULTI, and of those that it has sent and that have not begun.
+    pub(crate) multi_bytes: usize,
+    pub(crate) queued_bytes: usize,
     /// Channels, patterns and shard channels that it subscribes to.
     pub(crate) subscriptions: [usize; 3],
     /// It is told of every command.
@@ -217,6 +221,14 @@ impl Client {
         Reply::OK
     }
 
+    /// What its session is known to take.
+    fn memory_bytes(&self, activity: Activity) -> usize {
+        let words = [&self.name, &self.library_name, &self.library_version].map(Bytes::len);
+        let own = size_of::<Client>() + self.address.capacity() + self.local_address.capacity();
+        let commands = self.query_bytes + activity.queued_bytes + activity.multi_bytes;
+        own + words.iter().sum::<usize>() + commands + activity.reply_buffer
+    }
+
     /// The connection as `CLIENT LIST` shows it, without the end of line.
     pub(crate) fn line(&self, now: Now, activity: Activity) -> String {
         let latest = match self.latest {
@@ -226,8 +238,8 @@ impl Client {
         let seconds_since = |us: u64| now.monotonic_us.saturating_sub(us) / 1_000_000;
         format!(
             "id={} addr={} laddr={} fd=0 name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} \
-             qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll=0 omem=0 tot-mem=0 events=r cmd={} user={} \
-             redir=-1 resp={} lib-name={} lib-ver={}",
+             qbuf-free=0 argv-mem={} multi-mem={} rbs={} rbp={} obl={} oll=0 omem=0 tot-mem={} events=r cmd={} \
+             user={} redir=-1 resp={} lib-name={} lib-ver={}",
             self.id.0,
             self.address,
             self.local_address,
@@ -240,8 +252,13 @@ impl Client {
             activity.subscriptions[1],
             activity.subscriptions[2],
             activity.multi.map_or(-1, |commands| commands as i64),
+            self.query_bytes + activity.queued_bytes,
             self.query_bytes,
+            activity.multi_bytes,
+            activity.reply_buffer,
+            activity.reply_buffer,
             activity.reply_bytes,
+            self.memory_bytes(activity),
             latest,
             self.user.as_ref().map_or("(none)".into(), |user| String::from_utf8_lossy(user.name())),
             self.version.number(),

@@ -228,15 +228,17 @@ impl ClusterQuery {
     }
 }
 
-/// Adds what one partition or core has; the largest counts of what cannot be added up.
+/// Adds what one partition or core has; the largest, or the smallest, counts of what cannot be added up.
 fn add(metrics: &mut Metrics, name: String, value: i64) {
     let is_free_text = name.starts_with(statistics::ERROR);
     let is_largest = name.ends_with(statistics::LARGEST) && !is_free_text;
+    let is_smallest = name.ends_with(statistics::SMALLEST) && !is_free_text;
     match metrics.entry(name) {
         Entry::Vacant(vacant) => {
             vacant.insert(value);
         }
         Entry::Occupied(mut known) if is_largest => *known.get_mut() = value.max(*known.get()),
+        Entry::Occupied(mut known) if is_smallest => *known.get_mut() = value.min(*known.get()),
         Entry::Occupied(mut known) => *known.get_mut() = known.get().saturating_add(value),
     }
 }

@@ -1,6 +1,7 @@
 //! `DEBUG`: what the test suites of Redis and of its clients ask of a server. It has to be allowed by
 //! `enable-debug-command`.
 
+use super::populating::Populating;
 use crate::command::samples::sample;
 use bytes::Bytes;
 use ensue_resp::{CommandError, ProtocolVersion, number};
@@ -17,6 +18,8 @@ pub(crate) enum Debugged {
     Expires(bool),
     /// What is told of the value of this key.
     Object(Bytes),
+    /// Strings are written that are not there yet.
+    Populates(Populating),
 }
 
 /// `DEBUG`, of a client that comes from this address.
@@ -42,6 +45,10 @@ pub(crate) fn on_command(
             None => CommandError::NotFloat.reply(),
         },
         (b"object", [key, ..]) => return Debugged::Object(key.clone()),
+        (b"populate", words @ ([_] | [_, _] | [_, _, _])) => match Populating::new(words) {
+            Ok(populating) => return Debugged::Populates(populating),
+            Err(refusal) => refusal,
+        },
         (b"protocol", [kind]) => match raw(&kind.to_ascii_lowercase(), version) {
             Some(bytes) => return Debugged::Raw(bytes),
             None => sample(&kind.to_ascii_lowercase()).unwrap_or(NO_SUCH_KIND),
@@ -116,7 +123,7 @@ const NOT_ALLOWED: Reply = Reply::error(
      local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
 );
 
-const HELP: [&str; 19] = [
+const HELP: [&str; 21] = [
     "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "ERROR <string>",
     "    Return an error with these words.",
@@ -125,6 +132,8 @@ const HELP: [&str; 19] = [
     "    Accepted: what is on the disk is what is in memory.",
     "OBJECT <key>",
     "    Show low level info about <key> and the associated value.",
+    "POPULATE <count> [<prefix>] [<size>]",
+    "    Create <count> strings with names such as key:0, except those that are there.",
     "LOG <message>",
     "    Accepted; nothing is logged.",
     "PROTOCOL <type>",

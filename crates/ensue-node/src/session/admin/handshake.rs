@@ -31,8 +31,7 @@ pub(crate) fn auth(access: &Access, args: &[Bytes]) -> Result<Wish, Reply> {
     Ok(Wish::Login(Login { user, password, after: After::Auth, compared: None }))
 }
 
-/// `HELLO`: `[version [AUTH user password] [SETNAME name]]`. Nothing is changed if anything is wrong, who the client is
-/// apart.
+/// `HELLO`: `[version [AUTH user password] [SETNAME name]]`. Nothing is changed if anything is wrong.
 pub(crate) fn hello(present: ProtocolVersion, args: &[Bytes]) -> Result<Wish, Reply> {
     let Some((version, mut options)) = args[1..].split_first() else {
         return Ok(Wish::Hello(After::Hello { version: present, name: None }));
@@ -46,6 +45,9 @@ pub(crate) fn hello(present: ProtocolVersion, args: &[Bytes]) -> Result<Wish, Re
             [word, user, password, rest @ ..] if word.eq_ignore_ascii_case(b"auth") => {
                 credentials = Some((user.clone(), password.clone()));
                 rest
+            }
+            [word, given, ..] if word.eq_ignore_ascii_case(b"setname") && !is_name(given) => {
+                return Err(BAD_CLIENT_NAME);
             }
             [word, given, rest @ ..] if word.eq_ignore_ascii_case(b"setname") => {
                 name = Some(given.clone());
@@ -76,7 +78,6 @@ impl Client {
         match after {
             After::Auth => Reply::OK,
             After::Hello { .. } if !self.is_authenticated() => HELLO_NOAUTH,
-            After::Hello { name: Some(name), .. } if !is_name(&name) => BAD_CLIENT_NAME,
             After::Hello { version, name } => {
                 if let Some(name) = name {
                     self.name = Bytes::copy_from_slice(&name);

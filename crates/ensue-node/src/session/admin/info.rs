@@ -210,7 +210,15 @@ impl Lines<'_> {
 
     fn persistence(&mut self) {
         self.line("loading", u8::from(self.metric("loading") > 0));
+        let (asked, is_full) = (self.metric("checkpoints_asked") > 0, self.metric("disk_full") > 0);
+        let status = if is_full { "err" } else { "ok" };
+        self.line("rdb_bgsave_in_progress", u8::from(asked));
+        self.line("rdb_last_save_time", self.metric("checkpointed_s_min"));
+        self.line("rdb_last_bgsave_status", status);
         self.line("aof_enabled", 1);
+        self.line("aof_rewrite_in_progress", u8::from(asked));
+        self.line("aof_last_bgrewrite_status", status);
+        self.line("aof_last_write_status", status);
         let appendfsync = match self.config.append_fsync {
             AppendFsync::Always => "always",
             AppendFsync::EverySecond => "everysec",

@@ -6,7 +6,7 @@
 
 use super::Exchange;
 use super::merge::TokenMerge;
-use super::replicas::ReplicaWait;
+use super::replicas::{ReplicaWait, Wish};
 use super::shared::SharedContext;
 use super::token::{Sealing, Token};
 use crate::session::contexts::KEYSPACE_OUT_OF_RANGE;
@@ -41,7 +41,7 @@ pub(crate) fn on_command(cx: &mut Cx<'_>, shared: &mut SharedContext, args: &Arg
         },
         (b"wait", [datacenters, rest @ ..]) => match (number::parse_i64(datacenters), timeout(rest)) {
             (Some(wanted), Ok(timeout_ms)) if wanted >= 0 => {
-                return ReplicaWait::begin(cx, wanted, timeout_ms);
+                return ReplicaWait::begin(cx, Wish::Datacenters(wanted), timeout_ms);
             }
             (_, Err(error)) => error,
             _ => CommandError::NotInteger.reply(),
@@ -55,26 +55,37 @@ pub(crate) fn on_command(cx: &mut Cx<'_>, shared: &mut SharedContext, args: &Arg
     Step::answer(answered)
 }
 
-/// `WAIT`: how many other datacenters have all of the session's past. A timeout of zero is none.
-pub(crate) fn wait(cx: &mut Cx<'_>, args: &Args) -> Step<Exchange> {
+/// `WAIT`: how many other datacenters have all of the session's past, and `WAITAOF`: the same, and whether this one has
+/// it. A timeout of zero is none.
+pub(crate) fn wait(cx: &mut Cx<'_>, name: &str, args: &Args) -> Step<Exchange> {
     if !cx.protocol().capabilities().causality {
         return Step::answer(no_causality(cx));
     }
-    match (number::parse_i64(&args[1]), number::parse_i64(&args[2])) {
-        (None, _) => Step::answer(CommandError::NotInteger.reply()),
+    let wish = match (name, number::parse_i64(&args[1])) {
+        (_, None) => Err(CommandError::NotInteger.reply()),
+        ("waitaof", Some(here)) => disks(here, &args[2]),
+        (_, Some(others)) => Ok(Wish::Others(others.max(0))),
+    };
+    match (wish, args.last().and_then(|ms| number::parse_i64(ms))) {
+        (Err(refusal), _) => Step::answer(refusal),
         (_, None) => Step::answer(Reply::error("ERR timeout is not an integer or out of range")),
         (_, Some(..0)) => Step::answer(Reply::error("ERR timeout is negative")),
         (_, Some(ms)) if cx.now.wall_ms.saturating_add(ms as u64) > i64::MAX as u64 => {
             Step::answer(Reply::error("ERR timeout is out of range"))
         }
-        (Some(wanted), Some(0)) => {
-            ReplicaWait::begin_for_others(cx, wanted.max(0), limits::CAUSAL_TIMEOUT_MS_MAX)
-        }
-        (Some(wanted), Some(ms)) => {
-            let timeout_ms = (ms as u64).min(limits::CAUSAL_TIMEOUT_MS_MAX);
-            ReplicaWait::begin_for_others(cx, wanted.max(0), timeout_ms)
-        }
+        (Ok(wish), Some(0)) => ReplicaWait::begin(cx, wish, limits::CAUSAL_TIMEOUT_MS_MAX),
+        (Ok(wish), Some(ms)) => ReplicaWait::begin(cx, wish, (ms as u64).min(limits::CAUSAL_TIMEOUT_MS_MAX)),
     }
+}
+
+/// What `WAITAOF` waits for: the log of this datacenter, 0 or 1, and so many others.
+fn disks(here: i64, others: &Bytes) -> Result<Wish, Reply> {
+    if !(0..=1).contains(&here) {
+        return Err(Reply::error("ERR value is out of range, value must between 0 and 1"));
+    }
+    let others = number::parse_i64(others).filter(|others| *others >= 0);
+    let others = others.ok_or(Reply::error("ERR value is out of range, must be positive"))?;
+    Ok(Wish::Disks { here: here == 1, others })
 }
 
 /// Has every partition execute this subcommand.

@@ -7,6 +7,7 @@
 //! - Begin: `AwaitReplicas` to every partition that a dependency names. Nothing to depend on is safe in every
 //!   datacenter that was not declared dead, and how many these are any partition knows. In a cluster of one datacenter,
 //!   where contexts remain empty, every partition is asked for all that it wrote.
+//! - For `WAITAOF`: the same, and whether this datacenter is one of them in every answer.
 //! - On the last answer: the least of them.
 //! - On the timeout: `CountReplicas` to all, and the least of those answers.
 //! - A past that may hold what was lost with a dead datacenter is in none: `DISCARDED`, and the session is as it was
@@ -22,38 +23,64 @@ use ensue_protocol::Past;
 use ensue_types::{Dependency, LogicalTime, PartitionId, Reply, TimeVector};
 use ensue_wire::Message;
 
+/// What a session waits for, which says what it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// `CAUSAL WAIT`: so many datacenters, this one included.
+    Datacenters(i64),
+    /// `WAIT`: so many others.
+    Others(i64),
+    /// `WAITAOF`: so many others, and this one if `here`.
+    Disks { here: bool, others: i64 },
+}
+
+impl Wish {
+    /// How many datacenters in all. That this one has what others have is the rule, and no other one is counted for it.
+    fn datacenters(self) -> i64 {
+        match self {
+            Wish::Datacenters(wanted) => wanted,
+            Wish::Disks { here: false, others: 0 } => 0,
+            Wish::Others(others) | Wish::Disks { others, .. } => others.saturating_add(1),
+        }
+    }
+
+    /// The answer, where so many datacenters have everything.
+    fn answer(self, datacenters: u8, here: bool) -> Reply {
+        let datacenters = i64::from(datacenters);
+        match self {
+            Wish::Datacenters(_) => Reply::Integer(datacenters),
+            Wish::Others(_) => Reply::Integer((datacenters - 1).max(0)),
+            Wish::Disks { .. } => {
+                let here = i64::from(here);
+                Reply::Array(vec![Reply::Integer(here), Reply::Integer((datacenters - here).max(0))])
+            }
+        }
+    }
+}
+
 /// Waiting for `ReplicasReached` of every group.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplicaWait {
     groups: Vec<(PartitionId, Vec<Dependency>)>,
     times: TimeVector,
-    counts: Vec<Option<u8>>,
+    /// How many have it, and whether this one is among them.
+    counts: Vec<Option<(u8, bool)>>,
     /// The client's time is over: each answer says how many there are now.
     counting: bool,
-    /// `WAIT`, whose answer does not count this datacenter.
-    others_only: bool,
+    wish: Wish,
 }
 
 impl ReplicaWait {
-    pub(crate) fn begin(cx: &mut Cx<'_>, wanted: i64, timeout_ms: u64) -> Step<Exchange> {
-        ReplicaWait::begin_for(cx, wanted, timeout_ms, false)
-    }
-
-    /// The same for `WAIT`: so many datacenters beside this one.
-    pub(crate) fn begin_for_others(cx: &mut Cx<'_>, wanted: i64, timeout_ms: u64) -> Step<Exchange> {
-        ReplicaWait::begin_for(cx, wanted.saturating_add(1), timeout_ms, true)
-    }
-
-    fn begin_for(cx: &mut Cx<'_>, wanted: i64, timeout_ms: u64, others_only: bool) -> Step<Exchange> {
+    pub(crate) fn begin(cx: &mut Cx<'_>, wish: Wish, timeout_ms: u64) -> Step<Exchange> {
         let datacenters = cx.core.config.topology.datacenters.len() as u8;
         // More than there are will never come: as many as there are is the truth soonest.
-        let wanted = u8::try_from(wanted).unwrap_or(datacenters).min(datacenters);
+        let wanted = u8::try_from(wish.datacenters()).unwrap_or(datacenters).min(datacenters);
         let (mut groups, mut times) = groups(cx);
-        if groups.is_empty() && datacenters == 1 && !others_only {
+        if groups.is_empty() && datacenters == 1 && !matches!(wish, Wish::Others(_)) {
             (groups, times) = whatever_is_written(cx);
         }
         if groups.is_empty() && datacenters == 1 {
-            return Step::answer(Reply::Integer(i64::from(!others_only)));
+            return Step::answer(wish.answer(1, true));
         }
         if groups.is_empty() {
             groups = anyone(cx);
@@ -62,16 +89,17 @@ impl ReplicaWait {
         if let Some(failure) = cx.refusal(groups.iter().map(|(partition, _)| *partition)) {
             return Step::Failed(failure);
         }
-        let wait =
-            ReplicaWait { counts: vec![None; groups.len()], groups, times, counting: false, others_only };
+        let wait = ReplicaWait { counts: vec![None; groups.len()], groups, times, counting: false, wish };
         if wanted == 0 {
             return wait.count(cx);
         }
         cx.begin_waiting(wait.groups.len(), timeout_ms);
+        let here = matches!(wish, Wish::Disks { here: true, .. });
         for (share, (partition, dependencies)) in wait.groups.iter().enumerate() {
             let (request, times) = (cx.request(share), wait.times.clone());
             let dependencies = dependencies.clone();
-            cx.send(*partition, Message::AwaitReplicas { request, dependencies, times, datacenters: wanted });
+            let datacenters = wanted;
+            cx.send(*partition, Message::AwaitReplicas { request, dependencies, times, datacenters, here });
         }
         Step::Waits(Exchange::Replicas(Box::new(wait)))
     }
@@ -117,15 +145,22 @@ impl ReplicaWait {
         share: usize,
         message: Message,
     ) -> Step<Exchange> {
-        let Message::ReplicasReached { datacenters, .. } = message else {
+        let Message::ReplicasReached { datacenters, here, .. } = message else {
             return cx.unexpected(Exchange::Replicas(self));
         };
-        self.counts[share] = Some(datacenters);
+        self.counts[share] = Some((datacenters, here));
         if self.counts.iter().any(Option::is_none) {
             return Step::Waits(Exchange::Replicas(self));
         }
-        let least = self.counts.iter().flatten().copied().min().unwrap_or(0);
-        Step::answer(Reply::Integer((i64::from(least) - i64::from(self.others_only)).max(0)))
+        let counts = || self.counts.iter().flatten();
+        let here = counts().all(|(_, here)| *here);
+        // Of the others the least: one that misses something here counts this datacenter where that has it.
+        let others = counts().map(|(datacenters, here)| datacenters - u8::from(*here)).min().unwrap_or(0);
+        let datacenters = counts().map(|(datacenters, _)| *datacenters).min().unwrap_or(0);
+        Step::answer(match self.wish {
+            Wish::Disks { .. } => self.wish.answer(others + u8::from(here), here),
+            _ => self.wish.answer(datacenters, here),
+        })
     }
 }
 

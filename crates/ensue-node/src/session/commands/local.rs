@@ -18,13 +18,14 @@ pub(crate) fn answer(now: Now, spec: &CommandSpec, args: &Args) -> Reply {
         "time" => time(now),
         "command" => describe::command(args),
         "lolwut" => Reply::Verbatim("Redis ver. 7.2.4\n".into()),
-        "readonly" | "readwrite" => Reply::OK,
+        "asking" | "readonly" | "readwrite" => Reply::OK,
+        "failover" => failover(args),
+        "replicaof" | "slaveof" => replica_of(spec, args),
         "module" => module(args),
         // To a client of Redis, whoever takes writes is a master; none follows it.
         "role" => Reply::Array(vec![Reply::bulk("master"), Reply::Integer(0), Reply::Array(Vec::new())]),
         "move" if number::parse_i64(&args[2]).is_none() => CommandError::NotInteger.reply(),
         "move" | "swapdb" => between_keyspaces(spec),
-        "save" => SAVE,
         "shutdown" => SHUTDOWN,
         "pfselftest" => command::self_test(),
         // Only inside MULTI, whose watched keys EXEC has asked for.
@@ -37,8 +38,30 @@ pub(crate) fn answer(now: Now, spec: &CommandSpec, args: &Args) -> Reply {
     }
 }
 
-const SAVE: Reply = Reply::error(
-    "ERR SAVE is refused: every write is in the log, and CAUSAL BACKUP or 'ensue backup' makes a copy",
+/// `REPLICAOF`: a datacenter replicates from all others, by itself.
+fn replica_of(spec: &CommandSpec, args: &Args) -> Reply {
+    if args[1].eq_ignore_ascii_case(b"no") && args[2].eq_ignore_ascii_case(b"one") {
+        return Reply::OK;
+    }
+    let words = format!(
+        "ERR {} is refused: every datacenter takes writes, and no node follows another server; 'ensue import --from' \
+         takes over the data of one while its clients write",
+        spec.name.to_uppercase()
+    );
+    Reply::Error(words.into())
+}
+
+/// `FAILOVER`: partitions have owners, which their replicas elect.
+fn failover(args: &Args) -> Reply {
+    match &args[1..] {
+        [word] if word.eq_ignore_ascii_case(b"abort") => Reply::error("ERR No failover in progress."),
+        _ => FAILOVER,
+    }
+}
+
+const FAILOVER: Reply = Reply::error(
+    "ERR FAILOVER is refused: no node is another one's replica as a whole; 'ensue cluster drain' takes the partitions \
+     of a node away, and CAUSAL HOME moves the home of keys",
 );
 const SHUTDOWN: Reply =
     Reply::error("ERR SHUTDOWN is refused: stop the process with SIGTERM, which loses nothing");

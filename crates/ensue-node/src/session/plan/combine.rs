@@ -14,6 +14,8 @@ pub(crate) enum Combination {
     /// The sum of integers.
     Sum,
     AllOk,
+    /// The least of integers.
+    Least,
     /// The first answer, where all are equal.
     First,
     /// Of a library that partitions know alike, unless one of them was restarted or has another owner: whether all had
@@ -72,6 +74,9 @@ impl Combination {
             Combination::Sum => {
                 let sum = pieces.iter().fold(0_i64, |sum, (_, reply)| sum.saturating_add(integer(reply)));
                 Reply::Integer(sum)
+            }
+            Combination::Least => {
+                pieces.iter().map(|(_, reply)| integer(reply)).min().map_or(Reply::Nil, Reply::Integer)
             }
             Combination::AllOk | Combination::Deleted => Reply::OK,
             Combination::Same if pieces.windows(2).any(|two| two[0].1 != two[1].1) => LIBRARIES_DIFFER,

@@ -74,6 +74,8 @@ pub(in crate::session) fn admin(partitions: u16, args: &Args) -> Result<Plan, Re
     let word = args[1].to_ascii_lowercase();
     let wrong_arity = |name: &'static str| Err(CommandError::wrong_arity(name).reply());
     match (&word[..], &args[2..]) {
+        (b"debug", [word]) => Err(debug(word)),
+        (b"debug", _) => wrong_arity("script|debug"),
         (b"load", [_]) => Ok(load(partitions, args)),
         (b"load", _) => wrong_arity("script|load"),
         (b"exists", []) => wrong_arity("script|exists"),
@@ -92,13 +94,27 @@ pub(in crate::session) fn admin(partitions: u16, args: &Args) -> Result<Plan, Re
     }
 }
 
+/// `SCRIPT DEBUG`, which clients of a debugger turn off again.
+fn debug(word: &Bytes) -> Reply {
+    match word.to_ascii_lowercase().as_slice() {
+        b"no" => Reply::OK,
+        b"yes" | b"sync" => NO_DEBUGGER,
+        _ => Reply::error("ERR Use SCRIPT DEBUG YES/SYNC/NO"),
+    }
+}
+
+const NO_DEBUGGER: Reply =
+    Reply::error("ERR SCRIPT DEBUG is refused: this server has no debugger of scripts");
+
 const SEVERAL: Reply = Reply::error(
     "CROSSSLOT the keys of a script are of several partitions; give all of them one hash tag, such as {tag}; \
      nothing was executed",
 );
 
-const HELP: [&str; 12] = [
+const HELP: [&str; 14] = [
     "SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "DEBUG (YES|SYNC|NO)",
+    "    Accepted with NO: there is no debugger of scripts.",
     "EXISTS <sha1> [<sha1> ...]",
     "    Return which of the scripts are known in every partition of this datacenter.",
     "FLUSH [ASYNC|SYNC]",

@@ -63,7 +63,7 @@ fn a_merge_waits_for_every_dependency_and_then_joins() {
 
 /// A partition that has not what it is asked for says that it has looked now.
 fn not_yet(world: &mut World, envelope: &Envelope) {
-    let done = Message::ReplicasReached { request: request(envelope), datacenters: 2 };
+    let done = Message::ReplicasReached { request: request(envelope), datacenters: 2, here: true };
     world.answer(envelope, 1, done);
 }
 
@@ -160,7 +160,7 @@ fn without_the_rule_a_merge_does_not_wait() {
 }
 
 fn reached(world: &mut World, envelope: &Envelope, datacenters: u8) {
-    let done = Message::ReplicasReached { request: request(envelope), datacenters };
+    let done = Message::ReplicasReached { request: request(envelope), datacenters, here: true };
     world.answer(envelope, 1, done);
 }
 
@@ -178,6 +178,42 @@ fn wait_answers_the_least_over_the_dependencies() {
     reached(&mut world, &zero, 2);
     reached(&mut world, &one, 2);
     assert_eq!(world.received(), ":2|");
+}
+
+#[test]
+fn waitaof_tells_of_this_datacenter_and_of_others() {
+    let mut world = World::new();
+    past(&mut world, &[(0, 0, 4), (0, 1, 4)]);
+    for (command, wanted, answers, told) in [
+        ("WAITAOF 1 0 0", Some((1, true)), [(true, 1), (true, 2)], "*2|:1|:0|"),
+        ("WAITAOF 1 1 100", Some((2, true)), [(true, 2), (true, 2)], "*2|:1|:1|"),
+        ("WAITAOF 0 1 100", Some((2, false)), [(false, 1), (true, 2)], "*2|:0|:1|"),
+        ("WAITAOF 0 0 100", None, [(false, 1), (true, 1)], "*2|:0|:0|"),
+        ("WAITAOF 1 9 100", Some((2, true)), [(true, 2), (true, 2)], "*2|:1|:1|"),
+    ] {
+        world.send(&[command]);
+        for (here, datacenters) in answers {
+            let envelope = world.next();
+            let asked = match &envelope.message {
+                Message::AwaitReplicas { datacenters, here, .. } => Some((*datacenters, *here)),
+                Message::CountReplicas { .. } => None,
+                message => panic!("{message:?}"),
+            };
+            assert_eq!(asked, wanted, "{command}");
+            let done = Message::ReplicasReached { request: request(&envelope), datacenters, here };
+            world.answer(&envelope, 1, done);
+        }
+        assert_eq!(world.received(), told, "{command}");
+    }
+    for (command, refusal) in [
+        ("WAITAOF x 0 0", "-ERR value is not an integer or out of range|"),
+        ("WAITAOF 2 0 0", "-ERR value is out of range, value must between 0 and 1|"),
+        ("WAITAOF 0 -1 0", "-ERR value is out of range, must be positive|"),
+        ("WAITAOF 0 0 x", "-ERR timeout is not an integer or out of range|"),
+        ("WAITAOF 0 0 -1", "-ERR timeout is negative|"),
+    ] {
+        assert_eq!(world.ask(command), refusal);
+    }
 }
 
 #[test]
@@ -418,7 +454,7 @@ fn the_only_datacenter_waits_for_its_partitions() {
         };
         assert_eq!(times.at(DatacenterId(0)), LogicalTime(50));
         assert_eq!(world.received(), "");
-        let reached = Message::ReplicasReached { request: request(&envelope), datacenters: 1 };
+        let reached = Message::ReplicasReached { request: request(&envelope), datacenters: 1, here: true };
         world.answer(&envelope, 51, reached);
     }
     assert_eq!(world.received(), ":1|");

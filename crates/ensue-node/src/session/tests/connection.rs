@@ -39,6 +39,47 @@ fn auth_without_a_password() {
     assert_eq!(world.ask("AUTH default anything"), "+OK|");
 }
 
+/// A field of `CLIENT LIST`, of the client itself.
+fn field(line: &str, name: &str) -> usize {
+    let value = line.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    value.expect(line).parse().expect(line)
+}
+
+#[test]
+fn a_client_is_told_what_it_takes() {
+    let mut world = World::new();
+    let list = |world: &mut World| order(world, "CLIENT LIST ID 7", "");
+    let before = list(&mut world);
+    assert_eq!((field(&before, "multi-mem"), field(&before, "qbuf")), (0, field(&before, "argv-mem")));
+    assert!(field(&before, "argv-mem") > "CLIENT LIST ID 7".len(), "{before}");
+    assert!(field(&before, "tot-mem") > field(&before, "argv-mem"), "{before}");
+    let value = "x".repeat(10_000);
+    world.send(&["MULTI", &format!("SET {} {value}", key(0, 0))]);
+    let Some(line) = world.sessions.line(world.now, CLIENT) else { panic!("it is connected") };
+    assert!((10_000..11_000).contains(&field(&line, "multi-mem")), "{line}");
+    assert!(field(&line, "tot-mem") >= field(&before, "tot-mem") - field(&before, "argv-mem") + 10_000);
+    world.send(&["DISCARD"]);
+    world.received();
+    // What it has sent behind a command that waits for its answer is kept, too.
+    world.send(&[&format!("BLPOP {} 0", key(0, 0)), &format!("SET {} {value}", key(2, 0))]);
+    let Some(line) = world.sessions.line(world.now, CLIENT) else { panic!("it is connected") };
+    assert!((10_000..11_000).contains(&field(&line, "qbuf")), "{line}");
+}
+
+#[test]
+fn a_hello_with_a_bad_name_logs_nobody_in() {
+    let bad = "-ERR Client names cannot contain spaces, newlines or special characters.|";
+    let mut world = World::with(NodeConfig { users: users_with_password("secret"), ..config() });
+    for command in ["HELLO 3 AUTH default secret SETNAME a\tb", "HELLO 3 SETNAME a\tb AUTH default secret"] {
+        assert_eq!(world.ask(command), bad);
+        assert_eq!(world.ask("PING"), "-NOAUTH Authentication required.|");
+    }
+    assert!(world.ask("HELLO 2 AUTH default secret SETNAME a").starts_with("*14|"));
+    assert_eq!(world.ask("HELLO 3 SETNAME a\tb"), bad);
+    assert_eq!(world.ask("GET"), "-ERR wrong number of arguments for 'get' command|");
+    assert_eq!(world.ask("CLIENT GETNAME"), "$1|a|");
+}
+
 #[test]
 fn hello_in_both_versions() {
     let mut world = World::new();

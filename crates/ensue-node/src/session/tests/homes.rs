@@ -125,7 +125,7 @@ fn what_does_not_become_visible_here_is_an_error_each_time() {
     world.pass_ms(2_000);
     let (_, counts) = (world.next(), world.next());
     let Message::CountReplicas { request, .. } = counts.message else { panic!("a look at what is so now") };
-    world.answer(&counts, 1, Message::ReplicasReached { request, datacenters: 0 });
+    world.answer(&counts, 1, Message::ReplicasReached { request, datacenters: 0, here: false });
     let error = world.received();
     assert!(error.starts_with("-NOTYET dc1 has not received everything that this session"), "{error}");
     world.sent.clear();

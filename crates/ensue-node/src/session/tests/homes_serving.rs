@@ -132,7 +132,7 @@ fn a_past_that_does_not_come_is_an_error_and_nothing_happens() {
     world.pass_ms(2_000);
     let (_, counts) = (world.next(), world.next());
     let Message::CountReplicas { request, .. } = counts.message else { panic!("a look at what is so now") };
-    world.answer(&counts, 1, Message::ReplicasReached { request, datacenters: 0 });
+    world.answer(&counts, 1, Message::ReplicasReached { request, datacenters: 0, here: false });
     let withdrawn = world.next();
     assert!(matches!(withdrawn.message, Message::CheckDependencies { .. }));
     let (_, outcome) = answered(&mut world);

@@ -391,3 +391,44 @@ fn a_pop_that_waits_ends_when_its_user_may_not_run_it_any_more_and_no_other_does
     assert_eq!(world.received(), "-NOPERM No permissions to access a key|");
     assert!(!world.disconnected);
 }
+
+/// What becomes of a client that has done this, when its user may do less.
+fn is_closed_after(commands: &[&str], line: &str) -> bool {
+    let mut world = World::new();
+    assert_eq!(order(&mut world, "ACL SETUSER app on nopass ~k* +@all", "+OK\r\n"), "+OK|");
+    world.ask("HELLO 3 AUTH app any");
+    for command in commands {
+        world.send(&[command]);
+        world.sent.retain(|sent| matches!(sent.message, Message::Execute { .. }));
+        if !world.sent.is_empty() {
+            world.executed(vec![bulk("value")]);
+        }
+        assert!(!world.received().starts_with('-'), "{command}");
+    }
+    let words = ["user-set", "9000000000000-1", line].map(|word| Bytes::copy_from_slice(word.as_bytes()));
+    let query = ensue_wire::CoreQuery::Order(words.to_vec());
+    let message = Message::CoreQuery { request: RequestId::default(), query };
+    let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(1) };
+    let to = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+    world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });
+    world.drain();
+    world.disconnected
+}
+
+#[test]
+fn who_may_no_longer_be_told_of_commands_or_keys_is_closed() {
+    let key = key(0, 0);
+    let (read, tracks, monitors) = (format!("GET {key}"), "CLIENT TRACKING ON", "MONITOR");
+    for (commands, line, is_closed) in [
+        (&[monitors][..], "user app on nopass ~k* +@all -monitor", true),
+        (&[monitors], "user app on nopass ~k* +@all -get", false),
+        (&[tracks], "user app on nopass ~k* +@all -client|tracking", true),
+        (&[tracks, &read], "user app on nopass ~k* +@all -get", false),
+        (&[tracks, &read], "user app on nopass ~other* +@all", true),
+        (&[tracks, &read], "user app on nopass %W~k* +@all", true),
+        (&[tracks], "user app on nopass ~other* +@all", false),
+        (&[tracks, &read, "CLIENT TRACKING OFF"], "user app on nopass ~other* +@all", false),
+    ] {
+        assert_eq!(is_closed_after(commands, line), is_closed, "{commands:?}, then {line}");
+    }
+}

@@ -46,6 +46,11 @@ impl Multi {
         self.commands.len()
     }
 
+    /// What the commands take in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// A command was refused elsewhere: EXEC will be, too.
     pub(crate) fn fail(&mut self) {
         self.failed = true;
@@ -184,8 +189,7 @@ impl Multi {
     }
 
     fn queue(&mut self, spec: &'static CommandSpec, args: Args) -> InMulti {
-        // An empty argument takes its place, too.
-        let bytes: usize = args.iter().map(|argument| argument.len() + size_of::<Bytes>()).sum();
+        let bytes = memory_of(&args);
         if self.len() >= limits::MULTI_COMMANDS_MAX {
             return self.refuse(TOO_MANY_COMMANDS);
         }
@@ -208,6 +212,11 @@ impl Multi {
     }
 }
 
+/// What a command takes that is kept: an empty argument takes its place, too.
+pub(in crate::session) fn memory_of(args: &Args) -> usize {
+    args.iter().map(|argument| argument.len() + size_of::<Bytes>()).sum()
+}
+
 /// Whether a command that can be queued is a step of its own.
 fn is_alone(spec: &CommandSpec) -> bool {
     matches!(spec.route, Route::AllPartitions | Route::Rename)
@@ -215,8 +224,21 @@ fn is_alone(spec: &CommandSpec) -> bool {
         || is_publishing(spec)
 }
 
-const ABOUT_THE_SERVER: [&str; 12] = [
-    "acl", "auth", "client", "cluster", "config", "debug", "function", "info", "latency", "pubsub", "script",
+const ABOUT_THE_SERVER: [&str; 15] = [
+    "acl",
+    "auth",
+    "bgrewriteaof",
+    "bgsave",
+    "client",
+    "cluster",
+    "config",
+    "debug",
+    "function",
+    "info",
+    "lastsave",
+    "latency",
+    "pubsub",
+    "script",
     "slowlog",
 ];
 
@@ -254,8 +276,8 @@ fn refusal(contexts: &Contexts, spec: &CommandSpec, args: &Args) -> Option<Reply
         }
         (
             _,
-            "command" | "lolwut" | "module" | "move" | "pfselftest" | "readonly" | "readwrite" | "role"
-            | "swapdb",
+            "asking" | "command" | "failover" | "lolwut" | "module" | "move" | "pfselftest" | "readonly"
+            | "readwrite" | "replicaof" | "role" | "slaveof" | "swapdb",
         ) => {
             return None;
         }

@@ -2,8 +2,9 @@
 
 use super::Turn;
 use crate::session::admin::debug::Debugged;
+use crate::session::admin::populating::Populating;
 use crate::session::admin::slots::Clustered;
-use crate::session::admin::{client, cluster_query, config, debug, latency, memory, order, slots};
+use crate::session::admin::{client, cluster_query, config, debug, latency, memory, order, saving, slots};
 use crate::session::exchange::{Exchange, Then};
 use crate::session::output::SessionOutput;
 use crate::session::pause::Paused;
@@ -17,6 +18,7 @@ use ensue_types::{Args, Reply};
 pub(super) fn server_command(turn: &mut Turn<'_>, name: &str, args: &Args) {
     let (cx, session) = (&mut turn.cx, &mut *turn.session);
     let planned = match name {
+        "bgrewriteaof" | "bgsave" | "lastsave" | "save" => saving::plan(cx.core.partitions(), name, args),
         "client" => match client::reply_mode(args) {
             Some(muted) => {
                 session.replies.mute(muted);
@@ -89,6 +91,10 @@ fn debug_command(turn: &mut Turn<'_>, args: &Args) {
             let plan = Plan::of_object(cx.spread(), key);
             turn.execute(plan, Then::Debug);
         }
+        Debugged::Populates(populating) => {
+            cx.requests.ask(1);
+            populate(turn, populating, Vec::new());
+        }
         Debugged::Sleeps(ms) => {
             cx.core.on_slept(cx.now, ms);
             cx.core.pause.begin(cx.now, Paused::All, ms);
@@ -112,6 +118,15 @@ pub(super) fn follow_answer(turn: &mut Turn<'_>) {
             true => session.replies.push_bytes(&bytes),
             false => core.output(SessionOutput::Push { session: told, bytes }),
         }
+    }
+}
+
+/// Goes on with `DEBUG POPULATE` after these answers to its last step.
+pub(super) fn populate(turn: &mut Turn<'_>, mut populating: Populating, replies: Vec<Reply>) {
+    match (replies.into_iter().find(Reply::is_error), populating.next_step(turn.cx.spread())) {
+        (Some(error), _) => turn.complete(vec![error]),
+        (None, Some(plan)) => turn.execute(plan, Then::Populate(populating)),
+        (None, None) => turn.complete(vec![Reply::OK]),
     }
 }
 

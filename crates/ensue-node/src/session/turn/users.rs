@@ -7,12 +7,15 @@ use crate::session::access::scripts::{self, mark};
 use crate::session::admin::handshake::{self, Wish};
 use crate::session::admin::login::{Login, Verdict, WRONG_PASSWORD};
 use crate::session::admin::{acl, errand};
-use crate::session::connection::Lifecycle;
+use crate::session::connection::{Lifecycle, Parts};
+use crate::session::core_state::CoreState;
 use crate::session::exchange::Exchange;
 use crate::session::transactions::multi::Multi;
-use ensue_acl::Context;
+use bytes::Bytes;
+use ensue_acl::{Channel, Context, User};
 use ensue_resp::{CommandSpec, Route};
-use ensue_types::{Args, KeyspaceId, Reply};
+use ensue_types::{Args, KeyspaceId, Reply, SessionId};
+use ensue_wire::ChannelKind;
 use std::sync::Arc;
 
 /// `AUTH` and `HELLO`.
@@ -95,8 +98,28 @@ pub(in crate::session) fn on_errand_done(turn: &mut Turn<'_>, number: u64, done:
     turn.advance();
 }
 
-/// The client's user is gone, or may no longer listen to what it subscribes to. Whoever has asked for that itself, or
-/// asks about all sessions, has its answer first.
+/// Whether a client's user is gone, or may no longer be told what it is: messages, commands, or which keys have
+/// changed.
+pub(in crate::session) fn has_lost_rights(core: &CoreState, session: &Parts, keyspace: KeyspaceId) -> bool {
+    let (client, users) = (&session.client, core.access.users());
+    let Some(name) = client.user().map(|user| user.name()).filter(|_| session.lifecycle == Lifecycle::Open)
+    else {
+        return false;
+    };
+    let Some(user) = users.user(name) else { return true };
+    let is_lost = |(kind, name): &(ChannelKind, Bytes)| {
+        let channel = match kind {
+            ChannelKind::Pattern => Channel::Pattern(name),
+            _ => Channel::Literal(name),
+        };
+        !user.allows_channel(channel)
+    };
+    !user.allows_all()
+        && (core.channels.named_by(client.id()).iter().any(is_lost)
+            || !may_be_told(core, client.id(), keyspace, user))
+}
+
+/// A client has lost rights. Whoever has asked for that itself, or asks about all sessions, has its answer first.
 pub(in crate::session) fn close_without_rights(turn: &mut Turn<'_>) {
     match turn.session.exchange {
         Exchange::Admin(_) => turn.session.looks_again = true,
@@ -106,11 +129,9 @@ pub(in crate::session) fn close_without_rights(turn: &mut Turn<'_>) {
 
 /// The answer is there for which a session was left open that had lost its rights.
 pub(super) fn look_again(turn: &mut Turn<'_>) {
-    let (core, session) = (&mut *turn.cx.core, &mut *turn.session);
-    if std::mem::take(&mut session.looks_again)
-        && session.has_lost_its_user(core.access.users(), &core.channels)
-    {
-        core.close_later(session.client.id());
+    let looks_again = std::mem::take(&mut turn.session.looks_again);
+    if looks_again && has_lost_rights(turn.cx.core, turn.session, turn.cx.keyspace()) {
+        turn.cx.core.close_later(turn.session.client.id());
     }
 }
 
@@ -168,6 +189,19 @@ pub(super) fn may(turn: &Turn<'_>, spec: &'static CommandSpec, args: &Args) -> b
 pub(super) fn may_run(turn: &Turn<'_>, args: &Args) -> bool {
     let spec = args.first().and_then(|name| ensue_resp::lookup(name));
     spec.is_none_or(|spec| may(turn, spec, args))
+}
+
+/// Whether a user may be told what its client is: the commands of all, if it monitors, and which keys have changed of
+/// those that it has read.
+fn may_be_told(core: &CoreState, client: SessionId, keyspace: KeyspaceId, user: &User) -> bool {
+    let may = |words: &[&'static str]| {
+        let args: Args = words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect();
+        ensue_resp::lookup(&args[0]).is_none_or(|spec| refused::may(user, keyspace, spec, &args))
+    };
+    let tracking = &core.tracking;
+    (core.channels.count(client, ChannelKind::Monitor) == 0 || may(&["monitor"]))
+        && (tracking.options(client).is_none() || may(&["client", "tracking", "on"]))
+        && tracking.read_by(client).all(|key| user.allows_reading(key))
 }
 
 /// The command, which says what its client's user may do if it is a script of one that may not do everything.
