@@ -97,7 +97,16 @@ impl Registers {
 
     /// Equal neighbours, with how many there are.
     fn runs(&self) -> impl Iterator<Item = (u8, usize)> + '_ {
-        self.0.chunk_by(|one, other| one == other).map(|run| (run[0], run.len()))
+        let mut rest = &self.0[..];
+        std::iter::from_fn(move || {
+            let value = *rest.first()?;
+            // Most of a sparse one are long runs of zeros.
+            let eights = rest.chunks_exact(8).take_while(|eight| **eight == [value; 8]).count();
+            let others = rest[8 * eights..].iter().take_while(|other| **other == value).count();
+            let count = 8 * eights + others;
+            rest = &rest[count..];
+            Some((value, count))
+        })
     }
 
     fn as_sparse(&self) -> Option<Vec<u8>> {

@@ -33,16 +33,16 @@ pub(super) struct Added<'r> {
 
 /// `XADD`.
 pub(super) fn add(evaluation: &mut Evaluation<'_>, key: &Bytes, added: &Added<'_>) -> Result<Reply, Halt> {
+    let node = evaluation.stream_node_entries();
     let log = log(evaluation, key)?;
     let (is_there, is_made) = (log.is_there(), log.is_made());
     let last = log.last_id()?;
     if !is_there && !added.makes_stream {
         return Ok(Reply::Nil);
     }
+    let trimmed = added.trim.map_or(Ok(0), |trim| most_trimmed(&log, trim, node))?;
     let id = new_id(evaluation, key, added.id, last)?;
     let own = evaluation.writer_datacenter();
-    let node = evaluation.stream_node_entries();
-    let trimmed = added.trim.map_or(Ok(0), |trim| most_trimmed(&self::log(evaluation, key)?, trim, node))?;
     // With what is trimmed, heads and the new entry itself.
     let others = trimmed.saturating_add(3).saturating_mul(part_bytes(key, 0, HEAD_BYTES));
     let others = others.saturating_add(bytes_to_make(evaluation, key, is_made)?);
@@ -50,7 +50,9 @@ pub(super) fn add(evaluation: &mut Evaluation<'_>, key: &Bytes, added: &Added<'_
     evaluation.begin_write(key)?;
     make(evaluation, key, is_made)?;
     evaluation.put_part(key, &StreamPart::Entry(own, id), fields_bytes(added.fields));
-    if let Some(trim) = added.trim {
+    // By its length a stream is looked at again only if it has grown too long; the new entry itself may be too old.
+    let may_trim = |trim: &Trim| trimmed > 0 || matches!(trim.keeps, Kept::From(_));
+    if let Some(trim) = added.trim.filter(may_trim) {
         self::trim(evaluation, key, trim)?;
     }
     Ok(id_reply(id))
