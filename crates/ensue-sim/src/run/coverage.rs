@@ -1,6 +1,6 @@
 //! Which marks must occur in many seeds, and which did not: what never happens is not tested.
 
-use crate::faults::{AT_A_STEP, NAMES, OF_DIRECTORIES, OF_GROWTH, OF_HOMES, OF_REPLICAS};
+use crate::faults::{AT_A_STEP, NAMES, OF_DIRECTORIES, OF_GROWTH, OF_HOMES, OF_PARTITIONS, OF_REPLICAS};
 use crate::world::marks::{Mark, Marks};
 use ensue_node::TransactionStep;
 use ensue_protocol::{Availability, Promises};
@@ -35,9 +35,13 @@ impl Mark {
             Mark::StaleRead => promises.causality && !promises.shows_received,
             Mark::ScriptStopped | Mark::WatchedExecuted => !promises.branches,
             Mark::Fault(AT_A_STEP) => promises.writes_together(),
-            // No seed draws that a datacenter is added, or removed, that homes move, or that partitions have several
-            // replicas.
-            Mark::Fault(name) if [&OF_GROWTH[..], &OF_REPLICAS, &OF_HOMES].concat().contains(name) => false,
+            // No seed draws that a datacenter is added, or removed, that homes move, that partitions have several
+            // replicas, or that the directory of one alone is lost.
+            Mark::Fault(name)
+                if [&OF_GROWTH[..], &OF_REPLICAS, &OF_HOMES, &OF_PARTITIONS].concat().contains(name) =>
+            {
+                false
+            }
             // No seed draws lost directories there.
             Mark::Fault(name) if OF_DIRECTORIES.contains(name) => !promises.branches,
             Mark::Blocked => promises.availability == Availability::Blocks,
