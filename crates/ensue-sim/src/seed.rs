@@ -549,6 +549,8 @@ fn draw_habits(options: &mut Options) {
         options.tuning.message_waits_ms = publishing.skewed(20, 10_000);
     }
     options.workload.caches = Random::stream(options.seed, "caches of options").chance(300);
+    let has_sessions = options.promises().causality && !options.promises().branches;
+    options.workload.named = has_sessions && Random::stream(options.seed, "names of options").chance(200);
     let homes = &mut Random::stream(options.seed, "homes of options");
     if homes.chance(200) && options.shape.datacenters > 1 && options.promises().may_have_homes() {
         let home = DatacenterId(homes.below(u64::from(options.shape.datacenters)) as u8);
@@ -603,6 +605,7 @@ fn draw_workload(random: &mut Random) -> WorkloadOptions {
         merge_timeout_ms: random.between(100, 2_000),
         publish_rate: 0,
         caches: false,
+        named: false,
         ceiling_rate: 0,
         keys: random.between(2, 6) as usize,
         mix,

@@ -31,6 +31,7 @@ impl Mark {
             | Mark::DependencyWaited
             | Mark::Crash { .. } => promises.writes_together(),
             Mark::SessionMoved | Mark::PastMerged => promises.causality,
+            Mark::NameResumed => promises.causality && !promises.branches,
             Mark::MessageHeard | Mark::Cached | Mark::AnsweredAtHome => !promises.branches,
             Mark::StaleRead => promises.causality && !promises.shows_received,
             Mark::ScriptStopped | Mark::WatchedExecuted => !promises.branches,
@@ -72,6 +73,7 @@ impl Mark {
             Mark::Refused("a time too far ahead of this machine's clock"),
             Mark::SessionMoved,
             Mark::PastMerged,
+            Mark::NameResumed,
             Mark::MessageHeard,
             Mark::Cached,
             Mark::AnsweredAtHome,
