@@ -151,6 +151,7 @@ kinds! {
     recover_clock::RecoverClock,
     lose_datacenter::LoseDatacenter,
     empty_directory::EmptyDirectory,
+    empty_partition::EmptyPartition,
     old_copy::OldCopy,
     foreign_directory::ForeignDirectory,
     drop_client::DropClient,
@@ -171,6 +172,9 @@ kinds! {
 
 /// The kinds that a world knows only where directories may be lost.
 pub const OF_DIRECTORIES: [&str; 3] = [EmptyDirectory::NAME, OldCopy::NAME, ForeignDirectory::NAME];
+
+/// The kind that strikes only in some of the worlds in which directories are lost on request.
+pub const OF_PARTITIONS: [&str; 1] = [EmptyPartition::NAME];
 
 /// The kinds that a world knows only where a datacenter is added, or removed.
 pub const OF_GROWTH: [&str; 3] = [LearnDatacenter::NAME, AddDatacenter::NAME, RetireDatacenter::NAME];

@@ -87,6 +87,7 @@ pub mod property {
     pub const DISCARDED: &str = "survivors do not discard the same updates of a dead datacenter";
     pub const UNFOUNDED: &str = "a write is discarded that needs nothing of a dead datacenter";
     pub const COUNTED: &str = "keys are counted, listed or scanned wrong";
+    pub const FORGOTTEN: &str = "the past that a name stood for is gone, and nobody is told";
     pub const CACHES: &str = "a cache keeps an old value and was told of no change";
     pub const AT_HOME: &str = "a command on a key with a home happened twice, or in two places";
     pub const PROTOCOL: &str = "the server breaks the Redis protocol";

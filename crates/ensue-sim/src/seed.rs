@@ -6,8 +6,8 @@ mod settings;
 
 use crate::branching::options;
 use crate::faults::{
-    AddDatacenter, Fault, Kill, Kind as _, LearnDatacenter, LoseDatacenter, MoveHome, MoveReplica,
-    OF_DIRECTORIES, OF_GROWTH, PowerLoss, RecoverClock, RetireDatacenter,
+    AddDatacenter, EmptyPartition, Fault, Kill, Kind as _, LearnDatacenter, LoseDatacenter, MoveHome,
+    MoveReplica, OF_DIRECTORIES, OF_GROWTH, PowerLoss, RecoverClock, RetireDatacenter,
 };
 use crate::oracle::folded;
 use crate::random::Random;
@@ -325,6 +325,13 @@ impl Options {
             self.faults.intervals_ms.retain(|(other, _)| *other != name);
             self.faults.intervals_ms.push((name, self.faults.until_us / 3_000));
         }
+        // Transactions over several partitions that lose one of these may not end (docs/limits.md).
+        let promises = self.promises();
+        let may_lose_one = self.shape.partitions > 1 && !promises.branches && !promises.writes_together();
+        if may_lose_one && Random::stream(self.seed, "single partitions of options").chance(SINGLE_PARTITIONS)
+        {
+            self.faults.intervals_ms.push((EmptyPartition::NAME, self.faults.until_us / 6_000));
+        }
         self
     }
 
@@ -347,6 +354,9 @@ impl Options {
         self.faults.loses_datacenter && !drawn.faults.loses_datacenter
     }
 }
+
+/// Of a thousand worlds in which directories are lost on request, so many lose those of single partitions, too.
+const SINGLE_PARTITIONS: u64 = 400;
 
 /// Of a thousand worlds of protocols that may refuse to wait, so many have no reason to.
 const CALM: u64 = 100;
@@ -539,6 +549,8 @@ fn draw_habits(options: &mut Options) {
         options.tuning.message_waits_ms = publishing.skewed(20, 10_000);
     }
     options.workload.caches = Random::stream(options.seed, "caches of options").chance(300);
+    let has_sessions = options.promises().causality && !options.promises().branches;
+    options.workload.named = has_sessions && Random::stream(options.seed, "names of options").chance(200);
     let homes = &mut Random::stream(options.seed, "homes of options");
     if homes.chance(200) && options.shape.datacenters > 1 && options.promises().may_have_homes() {
         let home = DatacenterId(homes.below(u64::from(options.shape.datacenters)) as u8);
@@ -593,6 +605,7 @@ fn draw_workload(random: &mut Random) -> WorkloadOptions {
         merge_timeout_ms: random.between(100, 2_000),
         publish_rate: 0,
         caches: false,
+        named: false,
         ceiling_rate: 0,
         keys: random.between(2, 6) as usize,
         mix,

@@ -18,6 +18,7 @@ pub mod keys;
 mod listeners;
 pub mod mix;
 pub mod model;
+mod named;
 mod private;
 mod refusal;
 mod scores;
@@ -45,6 +46,7 @@ use ensue_types::{Args, DatacenterId, PartitionId};
 use keys::Keys;
 use listeners::Listener;
 use mix::{Draft, Drawer, Owners};
+use named::Named;
 use refusal::{Refusal, waiting_commands};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,7 +105,8 @@ impl Workload {
             let random = &mut Random::stream(options.seed, &format!("client {index}"));
             let site = Site(random.index(options.shape.sites()));
             let budget = options.workload.operations.div_ceil(clients);
-            workload.clients.push(Client { budget, ..Client::new(random.clone(), site, session) });
+            let named = Named::of(&options, index);
+            workload.clients.push(Client { budget, named, ..Client::new(random.clone(), site, session) });
             let at = 1_000 + random.below(20_000);
             world.alarm(at, Alarm::Client(index));
         }
@@ -227,6 +230,7 @@ impl Workload {
 
     fn enqueue(&mut self, world: &World, index: usize, draft: Draft, purpose: Purpose) -> Vec<Args> {
         self.keys.note_deadlines(&draft.commands);
+        self.note_asked(world, index);
         let client = &mut self.clients[index];
         let mut commands: Vec<Args> = draft.commands.iter().map(|command| command.args.clone()).collect();
         if draft.multi {
@@ -301,6 +305,15 @@ impl Workload {
                     self.history.begin_with(&[operation]);
                     return Ok(false);
                 }
+                let is_forgotten = self.is_forgotten(world, index, &request, &error);
+                // Who shows a token and fails begins anew, whatever the error is.
+                if is_forgotten && !matches!(request.purpose, Purpose::Merge { .. }) {
+                    self.go_on_without_name(world, marks, index, &request);
+                    if self.clients[index].waiting.is_empty() {
+                        self.think(world, index);
+                    }
+                    return Ok(true);
+                }
                 if let Some(refusal) = Refusal::of(&error, &request, self.history.promises) {
                     self.refuse(world, marks, index, request, refusal)?;
                     if self.clients[index].waiting.is_empty() {
@@ -308,7 +321,9 @@ impl Workload {
                     }
                     return Ok(true);
                 }
-                self.check_availability(world, &request, &error)?;
+                if !is_forgotten {
+                    self.check_availability(world, &request, &error)?;
+                }
                 self.unknown(index, request);
                 self.leave(world, index);
                 Ok(false)
@@ -316,6 +331,7 @@ impl Workload {
             Ok(results) => {
                 self.clients[index].fell_back_us = None;
                 self.learn(world, index, &request, &results)?;
+                self.note_answered(world, marks, index, &request)?;
                 if request.watched {
                     self.note_watched(world, marks, &request, &results);
                 }
@@ -397,7 +413,7 @@ impl Workload {
         results: &[Answer],
     ) -> bool {
         match request.purpose {
-            Purpose::Work => true,
+            Purpose::Work | Purpose::Name => true,
             Purpose::Merge { own, .. } => {
                 marks.add(if own { Mark::SessionMoved } else { Mark::PastMerged });
                 true
@@ -480,7 +496,9 @@ impl Workload {
         client.prefix = format!("k{session}-");
         client.expiring = None;
         client.fell_back_us = None;
-        client.site = Site(client.random.index(world.options.shape.sites()));
+        let site = self.next_site(world, index);
+        let client = &mut self.clients[index];
+        client.site = site;
         let at = world.now() + client.random.between(1_000, 50_000);
         world.alarm(at, Alarm::Client(index));
     }
@@ -566,9 +584,13 @@ impl Clients for Workload {
             let connection = world.connect(self.clients[index].site);
             self.clients[index].connection = Some(connection);
             self.connections.insert(connection, index);
+            self.give_name(world, index);
             if let Some(token) = self.clients[index].token.take() {
                 return self.merge(world, index, token, true);
             }
+        }
+        if self.leaves_its_name(world, index) {
+            return;
         }
         let options = world.options.workload.clone();
         let random = &mut self.clients[index].random;

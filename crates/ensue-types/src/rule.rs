@@ -217,6 +217,8 @@ rules! {
     TransactionsCarryThePast,
     /// The past of a token becomes the session's, so that its later writes carry it (trap 13).
     TokenBecomesPast,
+    /// What is kept under the name of a session becomes the past of a connection that uses the name (trap 13).
+    NamesBringTheirPast,
     /// A token from too far ahead of this machine's clock is refused (trap 31).
     RefuseFarTokens,
     /// A token that names what its own datacenter has never issued is refused: whoever followed it would be invisible

@@ -40,7 +40,7 @@ fn meant(options: &SimOptions) -> Vec<Mark> {
     }
     if options.losing_directories {
         meant.extend(["empty-directory", "old-copy", "foreign-directory"].map(Mark::Fault));
-        meant.extend([Mark::Copied, Mark::Rejoining]);
+        meant.extend([Mark::Fault("empty-partition"), Mark::Copied, Mark::Rejoining]);
     }
     if options.joining {
         meant.extend(["learn-datacenter", "add-datacenter"].map(Mark::Fault));

@@ -97,3 +97,14 @@ fn crashes_at_a_step_are_drawn_where_there_are_such_steps() {
     assert!(drawn("eiger") > 0);
     assert_eq!(drawn("eventual") + drawn("pocc"), 0);
 }
+
+/// The worlds in which directories are lost on request draw them, some of them, and no seed does by itself.
+#[test]
+fn some_worlds_lose_the_directories_of_single_partitions() {
+    let has =
+        |options: &Options| options.faults.intervals_ms.iter().any(|(name, _)| *name == "empty-partition");
+    let drawn = || (0..100).map(|seed| Options::draw_with(seed, Rules::default(), "cops"));
+    assert!(!drawn().any(|options| has(&options)));
+    let some = drawn().filter(|options| has(&options.clone().losing_directories())).count();
+    assert!((10..90).contains(&some), "{some}");
+}

@@ -99,7 +99,7 @@ pub struct PowerLost {
     /// All that was answered at or before this was synced.
     pub since_us: u64,
     pub at_us: u64,
-    /// All partitions of the datacenter lost it at once: with them goes what was written in several of them together.
+    /// It lost its directory: with that goes what was written in it and in others together.
     pub is_whole: bool,
 }
 

@@ -6,8 +6,7 @@
 //! datacenter (which had received it, and gives it back) unless the power failed there too before it was synced, its
 //! acknowledgement that it had received it, likewise, or a value that survived and was built on it. A lost write is no
 //! floor for any read; one that survived is a floor for all, so it cannot be gone for a while and come back. A
-//! transaction over several partitions is never lost once it was answered, but with the directories of its whole
-//! datacenter: then all of it is.
+//! transaction over several partitions is never lost once it was answered, but with a directory: then all of it is.
 //!
 //! A lost write also takes with it what was known only by it: a session's next write carried the lost one as its
 //! dependency, in the place of all that came before it. So a session is a new one after each lost write. Who saw a lost
@@ -63,9 +62,9 @@ pub(super) fn lost(history: &History, finals: &[Final]) -> Lost {
 }
 
 /// What datacenters that are lost for good wrote, and nothing shows that a survivor has. It is shown by a read at a
-/// survivor, by a final read, by the causal past of what is finally read, or by a survivor's acknowledgement that it had
-/// received it, unless it is listed as discarded. Unlike what the power took it was there for whoever saw it: only in
-/// the end it need not be there.
+/// survivor, by a final read, by the causal past of what is finally read, or by a survivor's acknowledgement that it
+/// had received it, unless it is listed as discarded. Unlike what the power took it was there for whoever saw it: only
+/// in the end it need not be there.
 pub(super) fn left_with_the_dead(history: &History, pasts: &Pasts, finals: &[Final]) -> Lost {
     let mut left = Lost::new();
     for (index, operation) in history.operations.iter().enumerate() {
@@ -191,12 +190,18 @@ fn possibly_lost(history: &History) -> Lost {
     writes.filter(|&(index, at)| !failures(history, &history.operations[index], at).is_empty()).collect()
 }
 
-/// The power failures that may have taken what an operation wrote at a location.
+/// The power failures that may have taken what an operation wrote at a location: of a transaction over several
+/// partitions the loss of one directory may take all.
 fn failures<'a>(history: &'a History, operation: &Operation, location: Location) -> Vec<&'a PowerLost> {
     let partition = history.partition_of(location);
-    let elsewhere = |write: &(Location, _)| history.partition_of(write.0) != partition;
+    let others: BTreeSet<PartitionId> = match operation.together {
+        true => operation.writes.iter().map(|write| history.partition_of(write.0)).collect(),
+        false => BTreeSet::new(),
+    };
     let mut failures = failures_of(history, operation, partition);
-    if operation.together && operation.writes.iter().any(elsewhere) {
+    let others: Vec<PartitionId> = others.into_iter().filter(|other| *other != partition).collect();
+    if !others.is_empty() {
+        failures.extend(others.iter().flat_map(|other| failures_of(history, operation, *other)));
         failures.retain(|loss| loss.is_whole);
     }
     failures
@@ -236,8 +241,11 @@ fn proves(history: &History, reader: &Operation, writer: OperationIndex, locatio
     if reader.datacenter == written.datacenter {
         return failures.iter().all(|loss| reader.invoked_us > loss.at_us);
     }
-    let Some(partition) = failures.first().map(|loss| loss.partition) else { return true };
+    if failures.is_empty() {
+        return true;
+    }
     // The reader's datacenter may have lost it too.
+    let partition = history.partition_of(location);
     !history.power_losses.iter().any(|loss| {
         loss.datacenter == reader.datacenter
             && loss.partition == partition

@@ -1,6 +1,6 @@
 //! Which marks must occur in many seeds, and which did not: what never happens is not tested.
 
-use crate::faults::{AT_A_STEP, NAMES, OF_DIRECTORIES, OF_GROWTH, OF_HOMES, OF_REPLICAS};
+use crate::faults::{AT_A_STEP, NAMES, OF_DIRECTORIES, OF_GROWTH, OF_HOMES, OF_PARTITIONS, OF_REPLICAS};
 use crate::world::marks::{Mark, Marks};
 use ensue_node::TransactionStep;
 use ensue_protocol::{Availability, Promises};
@@ -31,14 +31,18 @@ impl Mark {
             | Mark::DependencyWaited
             | Mark::Crash { .. } => promises.writes_together(),
             Mark::SessionMoved | Mark::PastMerged => promises.causality,
+            Mark::NameResumed => promises.causality && !promises.branches,
             Mark::MessageHeard | Mark::Cached | Mark::AnsweredAtHome => !promises.branches,
             Mark::StaleRead => promises.causality && !promises.shows_received,
             Mark::ScriptStopped | Mark::WatchedExecuted => !promises.branches,
             Mark::Fault(AT_A_STEP) => promises.writes_together(),
-            // No seed draws that a datacenter is added, or removed, that homes move, or that partitions have several
-            // replicas.
+            // No seed draws that a datacenter is added, or removed, that homes move, that partitions have several
+            // replicas, or that the directory of one alone is lost.
             Mark::Fault(name)
-                if OF_GROWTH.contains(name) || OF_REPLICAS.contains(name) || OF_HOMES.contains(name) =>
+                if OF_GROWTH.contains(name)
+                    || OF_REPLICAS.contains(name)
+                    || OF_HOMES.contains(name)
+                    || OF_PARTITIONS.contains(name) =>
             {
                 false
             }
@@ -72,6 +76,7 @@ impl Mark {
             Mark::Refused("a time too far ahead of this machine's clock"),
             Mark::SessionMoved,
             Mark::PastMerged,
+            Mark::NameResumed,
             Mark::MessageHeard,
             Mark::Cached,
             Mark::AnsweredAtHome,

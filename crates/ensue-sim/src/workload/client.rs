@@ -3,6 +3,7 @@
 use super::command::Command;
 use super::escrows;
 use super::model::Model;
+use super::named::Named;
 use super::streams;
 use crate::oracle::history::{OperationIndex, PowerLost, SessionIndex};
 use crate::random::Random;
@@ -27,6 +28,8 @@ pub struct Expiring {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Work,
+    /// Gives the session its name.
+    Name,
     /// Asks for the token; with it the client goes to this core, or adds its past to the board for others.
     Token {
         to: Option<Site>,
@@ -78,6 +81,8 @@ pub struct Client {
     pub session: SessionIndex,
     pub incoming: Answers,
     pub waiting: VecDeque<Request>,
+    /// What it calls its session, in some worlds.
+    pub named: Option<Named>,
     /// Shown first on the next connection.
     pub token: Option<Token>,
     /// Keys that begin so are this client's alone.
@@ -124,6 +129,7 @@ impl Client {
             session,
             incoming: Answers::default(),
             waiting: VecDeque::new(),
+            named: None,
             token: None,
             prefix: format!("k{session}-"),
             given_up: 0,

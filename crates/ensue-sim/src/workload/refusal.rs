@@ -98,7 +98,7 @@ impl Workload {
             self.falls_back_once(world, index, &request)?;
         }
         if matches!(refusal, Refusal::FellBack | Refusal::Parted) {
-            self.fall_back(index, request.private);
+            self.fall_back(index, &request);
         } else if request.private {
             self.give_up_private(index, true);
         }
@@ -133,11 +133,13 @@ impl Workload {
         Ok(())
     }
 
-    fn fall_back(&mut self, index: usize, private: bool) {
+    fn fall_back(&mut self, index: usize, request: &Request) {
+        let datacenter = self.history.operations[request.operation].datacenter;
         let behind: Vec<OperationIndex> =
             self.clients[index].waiting.iter().map(|request| request.operation).collect();
         let session = self.history.begin_with(&behind);
-        self.give_up_private(index, private);
+        self.give_up_private(index, request.private);
+        self.part_from_name(datacenter, index);
         let client = &mut self.clients[index];
         client.session = session;
         client.expiring = None;
@@ -151,7 +153,7 @@ impl Workload {
     }
 
     /// The client takes new private keys, since what the old ones hold is uncertain, or may not be shown to it.
-    fn give_up_private(&mut self, index: usize, mut uncertain: bool) {
+    pub(super) fn give_up_private(&mut self, index: usize, mut uncertain: bool) {
         let client = &mut self.clients[index];
         client.given_up += 1;
         for request in client.waiting.iter_mut().filter(|request| request.private) {

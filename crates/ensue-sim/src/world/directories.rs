@@ -93,18 +93,37 @@ impl World {
     pub fn wipe(&mut self, datacenter: DatacenterId) {
         self.kill_all_of(datacenter);
         for partition in self.partitions() {
-            self.disk(datacenter, partition).wipe();
-            let received = &self.directories.received;
-            let mut others = received.iter().filter(|((home, origin), _)| {
-                home.1 == partition && home.0 != datacenter && *origin == datacenter
-            });
-            if others.all(|(_, position)| *position == Position(0)) {
-                let unnoticed = self.directories.unnoticed.entry((datacenter, partition)).or_default();
-                unnoticed.push((0, self.now));
-            }
+            self.empty(datacenter, partition);
         }
         self.become_sick(datacenter, Cause::Empty, 0);
         self.start_all_of(datacenter);
+    }
+
+    /// The directory of one partition is lost while its process is down, which starts with an empty one. With it goes
+    /// what transactions wrote in it and elsewhere.
+    pub fn wipe_partition(&mut self, datacenter: DatacenterId, partition: PartitionId) {
+        let process = self.process_of(datacenter, partition);
+        self.kill(process);
+        self.empty(datacenter, partition);
+        let (since_us, at_us, is_whole) = (0, self.now, true);
+        self.power_losses.push(PowerLost { datacenter, partition, since_us, at_us, is_whole });
+        self.lose_what_only_others_had_of_the_sick(datacenter);
+        self.said.forget(datacenter);
+        let sickness = Sickness { cause: Cause::Empty, since_us: self.now, whole_us: None };
+        self.directories.sick.insert(datacenter, sickness);
+        self.start(process);
+    }
+
+    fn empty(&mut self, datacenter: DatacenterId, partition: PartitionId) {
+        self.disk(datacenter, partition).wipe();
+        let received = &self.directories.received;
+        let mut others = received.iter().filter(|((home, origin), _)| {
+            home.1 == partition && home.0 != datacenter && *origin == datacenter
+        });
+        if others.all(|(_, position)| *position == Position(0)) {
+            let unnoticed = self.directories.unnoticed.entry((datacenter, partition)).or_default();
+            unnoticed.push((0, self.now));
+        }
     }
 
     /// The directories of a datacenter are copied as they are at this moment.

@@ -53,6 +53,10 @@ pub enum Mark {
     Cached,
     /// A command on a key with a home was answered.
     AnsweredAtHome,
+    /// A session went on under its name, on another connection.
+    NameResumed,
+    /// A session was told that what was kept under its name is forgotten.
+    NameForgotten,
     ErrorAnswer,
     Digest,
     /// A run had a read that returned less than its partition had received.

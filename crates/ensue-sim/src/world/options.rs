@@ -86,6 +86,8 @@ pub struct WorkloadOptions {
     pub publish_rate: u64,
     /// Whether every datacenter has a client that keeps what it has read until it is told of a change.
     pub caches: bool,
+    /// Whether some clients give their session a name, and go on under it on their next connection.
+    pub named: bool,
     /// Times in a thousand that a client of a keyspace with branches places a ceiling.
     pub ceiling_rate: u64,
     /// Keys of each class.

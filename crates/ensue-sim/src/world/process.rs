@@ -9,7 +9,7 @@ use crate::world::marks::Mark;
 use crate::world::network::{Break, EndNews};
 use crate::world::shape::{ProcessId, Site};
 use ensue_node::{AppendFsync, FirstStart, Host, Input, NodeConfig, ReplicaOptions};
-use ensue_types::{DatacenterId, Now, PartitionId};
+use ensue_types::{DatacenterId, Now, PartitionId, partition_of};
 use ensue_wire::handshake::{Settings, VersionRange};
 
 impl World {
@@ -187,6 +187,12 @@ impl World {
             monotonic_us: self.now + process.monotonic_offset_us + 1,
             wall_ms: process.clock.wall_ms(self.now),
         }
+    }
+
+    /// Which life of its process keeps what belongs to a key in a datacenter.
+    pub fn life_of_keeper(&self, datacenter: DatacenterId, key: &[u8]) -> u32 {
+        let partition = partition_of(key, self.options.shape.partitions);
+        self.processes[self.process_of(datacenter, partition).0].boot
     }
 
     pub(super) fn boot_of(&self, site: Site) -> u32 {

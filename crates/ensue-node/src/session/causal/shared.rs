@@ -14,7 +14,7 @@ use crate::session::failure::{Failure, Reason};
 use crate::session::step::Step;
 use bytes::Bytes;
 use ensue_resp::Route;
-use ensue_types::{Args, KeyspaceId, LogicalTime, PartitionId, Reply, partition_of};
+use ensue_types::{Args, KeyspaceId, LogicalTime, PartitionId, Reply, Rule, partition_of};
 use ensue_wire::{ContextName, Message};
 use std::collections::BTreeMap;
 
@@ -155,7 +155,8 @@ impl Fetch {
         }
         cx.contexts.observe(context.time);
         let protocol = cx.core.protocol(cx.contexts.selected());
-        if protocol.merge_shared(cx.contexts.causes_mut(), &context.causes).is_err() {
+        let brings = Rule::NamesBringTheirPast.holds();
+        if brings && protocol.merge_shared(cx.contexts.causes_mut(), &context.causes).is_err() {
             cx.core.trace(Trace::Refused { what: "a shared context is not the protocol's" });
         }
         cx.requests.clear_deadline();

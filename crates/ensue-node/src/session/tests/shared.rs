@@ -1,6 +1,7 @@
 //! A context that connections share by name.
 
 use super::*;
+use ensue_types::{Breaking, Rule};
 use ensue_wire::ContextName;
 
 fn joined() -> World {
@@ -56,6 +57,18 @@ fn a_step_fetches_before_and_merges_after() {
     assert_eq!(world.received(), "+OK|$1|1|+OK|");
     world.executed(vec![bulk("2")]);
     assert_eq!(world.received(), "$1|2|", "left: no fetch and no merge");
+}
+
+#[test]
+fn without_the_rule_what_the_name_stands_for_is_not_taken_over() {
+    let _breaking = Breaking::only(Some(Rule::NamesBringTheirPast));
+    let mut world = joined();
+    world.send(&[&format!("GET {}", key(0, 0))]);
+    fetch(&mut world, &[(1, 1, 1)]);
+    match world.next().message {
+        Message::Execute { context, .. } => assert_ne!(context.causes, causes(&[(1, 1, 1)])),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// What others have done under the name may be missing: that is an error once, and nothing is executed.

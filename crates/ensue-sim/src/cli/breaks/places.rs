@@ -99,6 +99,12 @@ const ROWS: &[Row] = &[
     },
     Row {
         worlds: Worlds::Drawn,
+        seeds: SEEDS_OF_THE_HARD,
+        protocols: &["eiger", "cure", "ha-pocc"],
+        rules: &[Rule::NamesBringTheirPast],
+    },
+    Row {
+        worlds: Worlds::Drawn,
         seeds: SEEDS,
         protocols: &["eiger", "eventual", "cure"],
         rules: &[Rule::RightsAreChecked, Rule::RightsCountOnce],
@@ -409,6 +415,7 @@ pub(super) fn tests(rule: Rule) -> Option<&'static str> {
             "crates/ensue-node/src/session/tests/homes_serving.rs"
         }
         Rule::HomeCommandsRunAtHome => "crates/ensue-node/src/session/tests/homes.rs",
+        Rule::NamesBringTheirPast => "crates/ensue-node/src/session/tests/shared.rs",
         Rule::MessagesWaitForTheirPast => "crates/ensue-node/src/session/tests/pubsub.rs",
         Rule::ApplyOnce => "crates/ensue-node/src/partition/tests.rs",
         Rule::RememberReceivedPosition => "crates/ensue-exhaust/tests/exhaustive.rs",
@@ -440,7 +447,9 @@ pub(super) fn why_unseen(rule: Rule) -> Option<&'static str> {
         Rule::KeepTombstonesForCopies => {
             "it takes a tombstone that is collected between the beginning of a copy and its own row"
         }
-        Rule::FillAllTogether => "no seed loses the directories of single partitions",
+        Rule::FillAllTogether => {
+            "no seed loses the directories of single partitions where transactions span several"
+        }
         Rule::FlushesSettle => "a flush that stays beside versions hides the same; it only takes memory",
         Rule::TellWhatTheLogProves => {
             "it takes a datacenter that restarts alone behind a token from elsewhere"
@@ -453,7 +462,7 @@ pub(super) fn why_unseen(rule: Rule) -> Option<&'static str> {
             "it takes a session that fell back, and a write that becomes stable between its WATCH and its EXEC"
         }
         Rule::WatchCountsWhatIsShown => "the oracle judges watched keys that one datacenter alone writes",
-        Rule::StableSessionsReadWhatIsStable => "no seed has sessions that share a name",
+        Rule::StableSessionsReadWhatIsStable => "no two clients of a seed share a name at one time",
         Rule::DiscardNothingOfTheLiving => "no seed has a survivor lose its power beside a lost datacenter",
         Rule::TheDeadStop => "no seed declares a datacenter dead that lives on",
         Rule::ApplyInTheOriginsOrder => {

@@ -116,3 +116,33 @@ fn a_power_failure_takes_nothing_that_another_datacenter_has() {
     m.history.kept.insert((written, x));
     assert_eq!(m.judge_with(&end), Some(property::LOST));
 }
+
+/// The directory of one of its partitions is lost.
+#[test]
+fn a_transaction_is_lost_with_one_directory_as_a_whole_or_not_at_all() {
+    let mut m = Maker::default();
+    m.history.partitions = 2;
+    let [a] = m.sessions();
+    let names = ["x", "y", "z", "u", "v", "s"];
+    let of = |m: &mut Maker, name| {
+        let location = m.history.location(name);
+        m.history.partition_of(location)
+    };
+    let x = names[0];
+    let own = of(&mut m, x);
+    let y = names.into_iter().find(|name| of(&mut m, name) != own).expect("one lies in the other partition");
+    m.operation(a, &[], &[(x, Written::Value), (y, Written::Value)]);
+    m.history.power_losses = vec![PowerLost {
+        datacenter: DatacenterId(0),
+        partition: own,
+        since_us: 0,
+        at_us: 100_000,
+        is_whole: true,
+    }];
+    let none = [m.end(0, &[(x, Seen::Nothing), (y, Seen::Nothing)])];
+    assert_eq!(m.judge_with(&none), None);
+    let torn = [m.end(0, &[(x, Seen::Nothing), (y, Seen::Value(0))])];
+    assert!(m.judge_with(&torn).is_some());
+    m.history.power_losses[0].is_whole = false;
+    assert_eq!(m.judge_with(&none), Some(property::LOST), "what was synced before the answer is kept");
+}
