@@ -85,7 +85,8 @@ pub(crate) struct Keyspaces {
     evicted_expired: u64,
     /// What deadlines take beside their rows.
     deadline_bytes: u64,
-    /// What has expired is not deleted in time, because a datacenter cannot be reached.
+    /// Something has expired and is not deleted yet; not in time, because a datacenter cannot be reached.
+    expired_waits: bool,
     expires_late: bool,
     /// It has been told of deadlines up to this one.
     told_ms: u64,
@@ -146,6 +147,7 @@ impl Keyspaces {
             evicted: 0,
             evicted_expired: 0,
             deadline_bytes: 0,
+            expired_waits: false,
             expires_late: false,
             told_ms: 0,
             followers: Followers::default(),

@@ -263,7 +263,7 @@ impl Large {
         self.slots.iter_mut().filter_map(Slot::cell_mut)
     }
 
-    /// What stands in the slots from this one on, at most so many columns, and in so many slots, some of which are free;
+    /// What stands in the slots from this one on, at most so many columns and in so many slots, of which some are free,
     /// and the slot to go on from.
     pub(crate) fn from(
         &self,

@@ -1,8 +1,8 @@
 //! What effects on a row's columns take in an entry beside keys, names and values: they name the puts that they end or
 //! overwrite, and the additions that they cover, of each datacenter.
 //!
-//! Arrives: a key. Promises: a bound for any effects on its columns, from what the row holds; a look at each column that
-//! is not settled. It does not say what one effect takes: `layout::encoded_effect_bytes` does, once it is made.
+//! Arrives: a key. Promises: a bound for any effects on its columns, from what the row holds. It looks at each column
+//! that is not settled. It does not say what one effect takes: `layout::encoded_effect_bytes` does, once it is made.
 
 use super::Keyspace;
 use crate::cell::{Cell, State};

@@ -37,8 +37,18 @@ const EVICTED_MAX: usize = 16;
 /// Rows that are looked at for each that is evicted, and draws until so many are found.
 const SAMPLES: usize = 5;
 const DRAWS: u64 = 40;
+/// Draws until one is found that has expired, where there are some.
+const EXPIRED_DRAWS: u64 = 160;
 /// About what is left of a small row that was evicted, where no versions are kept.
 const LEFT_BYTES: u64 = 512;
+
+/// Which rows are drawn: all, those with a deadline, or of these those whose deadline has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    All,
+    Dated,
+    Expired,
+}
 
 /// A row that may be evicted.
 struct Victim {
@@ -108,13 +118,13 @@ impl Keyspaces {
         self.evicted + self.evicted_expired > before
     }
 
-    /// What deadlines take beside their rows, and whether what has expired is not deleted in time.
-    pub(in crate::partition) fn note_deadlines(&mut self, bytes: u64, expires_late: bool) {
-        (self.deadline_bytes, self.expires_late) = (bytes, expires_late);
+    /// What deadlines take beside their rows, whether something has expired, and whether that is not deleted in time.
+    pub(in crate::partition) fn note_deadlines(&mut self, bytes: u64, waits: bool, is_late: bool) {
+        (self.deadline_bytes, self.expired_waits, self.expires_late) = (bytes, waits, is_late);
     }
 
     /// It has been told of rows whose deadline is not after this.
-    pub(in crate::partition) fn note_told(&mut self, deadline_ms: u64) {
+    pub(in crate::partition) fn note_reported(&mut self, deadline_ms: u64) {
         self.told_ms = deadline_ms;
     }
 
@@ -126,23 +136,34 @@ impl Keyspaces {
     /// Of some rows the one that the policy has go first.
     fn victim(&mut self, cx: &mut Cx) -> Option<Victim> {
         let at = cx.tick();
-        let of_volatile = self.is_of_dated();
+        let expired = if self.expired_waits { self.drawn(cx, at, Of::Expired) } else { None };
+        match self.accesses.policy() {
+            _ if expired.is_some() => expired,
+            Policy::None => None,
+            policy if policy.is_of_volatile() => self.drawn(cx, at, Of::Dated),
+            _ => self.drawn(cx, at, Of::All),
+        }
+    }
+
+    fn drawn(&mut self, cx: &Cx, at: LogicalTime, of: Of) -> Option<Victim> {
+        let of_volatile = of != Of::All;
+        let (wanted, draws) = if of == Of::Expired { (1, EXPIRED_DRAWS) } else { (SAMPLES, DRAWS) };
         let count = |rows: &Keyspace| if of_volatile { rows.dated_count() } else { rows.rows_count() };
         let counts: Vec<usize> = self.keyspaces.iter().map(count).collect();
         let all: usize = counts.iter().sum();
         let mut samples = Vec::new();
-        for draw in 0..DRAWS {
+        for draw in 0..draws {
             let drawn = Fingerprint::new().word(at.0).word(draw).finish();
             let mut place = (drawn % all.max(1) as u64) as usize;
             for (number, count) in counts.iter().enumerate() {
                 if place < *count {
                     let keyspace = KeyspaceId(number as u8);
-                    samples.extend(self.candidate(cx, keyspace, place, (at, drawn)));
+                    samples.extend(self.candidate(cx, (keyspace, place), (at, drawn), of));
                     break;
                 }
                 place -= count;
             }
-            if samples.len() == SAMPLES {
+            if samples.len() == wanted {
                 break;
             }
         }
@@ -152,22 +173,16 @@ impl Keyspaces {
             .map(|(_, first)| first)
     }
 
-    /// Whether only rows with a deadline may go.
-    fn is_of_dated(&self) -> bool {
-        let policy = self.accesses.policy();
-        policy.is_of_volatile() || !policy.evicts()
-    }
-
     /// A row by its place, if it may be evicted, with its rank: the lowest goes first.
     fn candidate(
         &mut self,
         cx: &Cx,
-        keyspace: KeyspaceId,
-        place: usize,
+        (keyspace, place): (KeyspaceId, usize),
         (at, drawn): (LogicalTime, u64),
+        of: Of,
     ) -> Option<(u64, Victim)> {
         let policy = self.accesses.policy();
-        let of_volatile = self.is_of_dated();
+        let of_volatile = of != Of::All;
         let rows = &mut self.keyspaces[usize::from(keyspace.0)];
         let row = if of_volatile { rows.nth_dated(place)? } else { rows.nth_row(place)? };
         let deadline = row.deadline_at(View::Newest).ok().flatten();
@@ -178,7 +193,7 @@ impl Keyspaces {
         let is_expired = crate::evaluate::shown_kind(row, at, View::Newest).is_none();
         // What shows nothing for another reason has been deleted.
         if is_expired && matches!(row, RowRef::Whole(row) if row.kind().is_none())
-            || !is_expired && !policy.evicts()
+            || !is_expired && of == Of::Expired
         {
             return None;
         }

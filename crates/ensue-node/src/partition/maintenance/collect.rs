@@ -153,7 +153,7 @@ impl Maintenance {
             self.collector.elsewhere.extend(elsewhere);
             self.collector.candidates.due.extend(here);
         }
-        keyspaces.note_told(now_ms / GRAIN_MS * GRAIN_MS);
+        keyspaces.note_reported(now_ms / GRAIN_MS * GRAIN_MS);
         // Readers here see its end by the clock, and its home alone deletes it: this one, if it has moved here. While a
         // home is away there can be many, so some are looked at each time.
         let looked_at = take_some(&mut self.collector.elsewhere);
@@ -267,7 +267,11 @@ impl Maintenance {
         let wait_us = LATE_AFTER * 1_000 * cx.config.tuning.collect_interval_ms;
         let is_late = |round: &Round| cx.now.monotonic_us >= round.begun_us.saturating_add(wait_us);
         let is_late = self.collector.round.as_ref().is_some_and(is_late) && !others.awaits_lost_parts(cx);
-        keyspaces.note_deadlines(self.collector.deadlines.bytes(), is_late);
+        let Collector { candidates, round, due, .. } = &self.collector;
+        let waits = !due.is_empty()
+            || !candidates.due.is_empty()
+            || round.as_ref().is_some_and(|round| !round.candidates.due.is_empty());
+        keyspaces.note_deadlines(self.collector.deadlines.bytes(), waits, is_late);
     }
 
     fn advance_round(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
