@@ -197,15 +197,20 @@ impl Client {
                 Ok(true) => return Ok(self.break_off(Taken::CrossProtocol)),
                 Err(error) => return Ok(self.break_off(Taken::Broken(error))),
             }
-            let may_read = self.readable && self.source == Source::Open && !self.closing;
+            // What a half-closed socket reports is read too: it may be an error, and is reported but once.
+            let may_read = self.readable && self.source != Source::Broke && !self.closing;
             if budget == 0 || self.unparsed || self.is_paused() || !may_read {
                 return Ok(Taken::Commands);
             }
             match self.stream.read(scratch) {
                 Ok(0) => {
+                    // A socket whose other side has ended reads as ended, too, when it is reset later.
+                    if let Some(error) = self.stream.socket().take_error()? {
+                        return Err(error);
+                    }
                     self.readable = false;
+                    self.has_ended |= self.source == Source::Open;
                     self.source = Source::HalfClosed;
-                    self.has_ended = true;
                 }
                 Ok(length) => {
                     self.input.extend_from_slice(&scratch[..length]);

@@ -136,6 +136,44 @@ fn a_half_closed_client_gets_its_answers() {
 }
 
 #[test]
+fn a_half_closed_client_that_reads_slowly_makes_no_work() {
+    let mut pair = Pair::new(false);
+    pair.far.write_all(b"GET big\r\n").unwrap();
+    pair.far.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(pair.read(1).0.len(), 1);
+    while !pair.client.take_end() {
+        pair.settle_now();
+    }
+    pair.client.reply(vec![b'x'; 1 << 10], 1, false).unwrap();
+    // The socket takes more, and reports with it that it has been shut down.
+    pair.settle_now();
+    assert!(!pair.client.has_work() && !pair.client.take_end(), "its end is known");
+    assert_eq!(pair.client.flush().unwrap(), Fate::Gone);
+}
+
+#[test]
+fn a_half_closed_client_that_is_reset_is_gone() {
+    let mut pair = Pair::new(false);
+    pair.far.write_all(b"CAUSAL WAIT\r\n").unwrap();
+    pair.far.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(pair.read(1).0.len(), 1);
+    while !pair.client.take_end() {
+        pair.settle_now();
+    }
+    // What is not read when a socket is closed makes its end a reset.
+    pair.client.stream.write_all(b"+OK\r\n").unwrap();
+    drop(pair.far);
+    let until = Instant::now() + Duration::from_secs(5);
+    while Instant::now() < until {
+        pair.client.on_readable(true);
+        if pair.client.read(&mut pair.scratch, SHARE, &mut Vec::new()).is_err() {
+            return;
+        }
+    }
+    panic!("the reset was not seen");
+}
+
+#[test]
 fn before_the_password_only_little_is_taken() {
     let mut pair = Pair::new(true);
     pair.far.write_all(b"*11\r\n").unwrap();
