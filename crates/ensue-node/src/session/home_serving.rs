@@ -34,7 +34,8 @@ struct Origin {
 
 #[derive(Clone, Debug)]
 enum Known {
-    Running,
+    /// By a session of this name.
+    Running(SessionId),
     Answered(Box<HomeOutcome>),
     /// It was answered, and there was no room to keep the answer.
     Dropped,
@@ -124,7 +125,7 @@ impl HomeServing {
             }
             match known.requests.get(&request.number) {
                 None => {}
-                Some(Known::Running) => return Taken::Ignore,
+                Some(Known::Running(_)) => return Taken::Ignore,
                 Some(Known::Answered(outcome)) => return Taken::Answer(outcome.as_ref().clone()),
                 Some(Known::Dropped) => return Taken::Answer(HomeOutcome::Forgotten),
             }
@@ -133,39 +134,30 @@ impl HomeServing {
             return Taken::TooMany;
         }
         known.running += 1;
-        if let Some(before) = known.requests.insert(request.number, Known::Running) {
+        let session = next_session(&mut self.sessions);
+        if let Some(before) = known.requests.insert(request.number, Known::Running(session)) {
             self.kept_bytes -= before.bytes();
         }
-        let session = self.next_session();
         let HomeRequest { boot, number, keyspace, waits_ms, .. } = *request;
         let waits = waits_ms > 0;
         self.running.insert(session, Running { origin, boot, number, keyspace, waits, ending: None });
         Taken::Execute(session)
     }
 
-    fn next_session(&mut self) -> SessionId {
-        self.sessions += 1;
-        SessionId(FIRST_SESSION | (self.sessions - 1))
-    }
-
     /// Nobody wants the answer to this request any more.
     fn on_abandoned(&mut self, origin: CoreName, number: u64) -> Taken {
-        let is_meant = |running: &Running| running.origin == origin && running.number == number;
         let Some(known) = self.origins.get_mut(&origin) else { return Taken::Ignore };
-        if let Some(Known::Running) = known.requests.get(&number) {
-            let mut meant = self.running.iter_mut().filter(|(_, running)| running.boot == known.boot);
-            let Some((session, running)) = meant.find(|(_, running)| is_meant(running)) else {
-                return Taken::Ignore;
-            };
+        if let Some(&Known::Running(session)) = known.requests.get(&number) {
+            let Some(running) = self.running.get_mut(&session) else { return Taken::Ignore };
             running.ending = Some(Ending::Abandoned);
-            return Taken::End(*session);
+            return Taken::End(session);
         }
         let before = known.requests.insert(number, Known::Answered(Box::new(HomeOutcome::Withdrawn)));
         self.kept_bytes -= before.as_ref().map_or(0, Known::bytes);
         match before {
             Some(Known::Answered(outcome)) => match *outcome {
                 HomeOutcome::Executed { context, reply } if Rule::PutBackWhatNobodyHears.holds() => {
-                    Taken::PutBack(self.next_session(), context, reply)
+                    Taken::PutBack(next_session(&mut self.sessions), context, reply)
                 }
                 _ => Taken::Answer(HomeOutcome::Withdrawn),
             },
@@ -213,11 +205,11 @@ impl HomeServing {
         assert_eq!(kept.map(Known::bytes).sum::<usize>(), self.kept_bytes, "kept answers are counted wrong");
         for (name, origin) in &self.origins {
             let is_of = |running: &&Running| running.origin == *name && running.boot == origin.boot;
-            let running = || self.running.values().filter(is_of);
+            let running = || self.running.iter().filter(|(_, running)| is_of(running));
             assert_eq!(running().count(), origin.running, "what {name:?} has running is counted wrong");
-            let is_known = |running: &Running| {
-                running.number < origin.below
-                    || matches!(origin.requests.get(&running.number), Some(Known::Running))
+            let is_known = |(session, running): (&SessionId, &Running)| {
+                let known = origin.requests.get(&running.number);
+                running.number < origin.below || matches!(known, Some(Known::Running(by)) if by == session)
             };
             assert!(running().all(is_known), "a request of {name:?} is executed, and would be once more");
         }
@@ -227,6 +219,11 @@ impl HomeServing {
     pub(super) fn figures(&self) -> (usize, usize) {
         (self.running.len(), self.kept_bytes)
     }
+}
+
+fn next_session(sessions: &mut u64) -> SessionId {
+    *sessions += 1;
+    SessionId(FIRST_SESSION | (*sessions - 1))
 }
 
 impl Origin {
@@ -248,7 +245,7 @@ impl Known {
     /// What it takes beside its place in the table.
     fn bytes(&self) -> usize {
         match self {
-            Known::Running | Known::Dropped => 0,
+            Known::Running(_) | Known::Dropped => 0,
             Known::Answered(outcome) => match outcome.as_ref() {
                 HomeOutcome::Executed { context, reply } => {
                     context.causes.encoded_bytes() + reply.encoded_bytes()
@@ -304,6 +301,27 @@ mod tests {
         assert!(matches!(serving.on_request(3, ORIGIN, &request(3, 3)), Taken::Execute(_)));
         assert_eq!(serving.figures(), (1, 0));
         assert_eq!(again(&mut serving, 1), Taken::Ignore);
+    }
+
+    #[test]
+    fn what_is_abandoned_ends_the_session_that_executes_it_and_no_other() {
+        let mut serving = HomeServing::default();
+        let other = CoreName { core: CoreId(1), ..ORIGIN };
+        let ask = |serving: &mut HomeServing, origin, number, abandoned| {
+            serving.on_ready(origin, 9);
+            serving.on_request(3, origin, &HomeRequest { waits_ms: 1, abandoned, ..request(number, 0) })
+        };
+        let Taken::Execute(one) = ask(&mut serving, ORIGIN, 5, false) else { panic!() };
+        let Taken::Execute(two) = ask(&mut serving, other, 5, false) else { panic!() };
+        let Taken::Execute(three) = ask(&mut serving, ORIGIN, 6, false) else { panic!() };
+        serving.check_invariants();
+        assert_eq!(ask(&mut serving, other, 5, true), Taken::End(two));
+        assert_eq!(ask(&mut serving, ORIGIN, 6, true), Taken::End(three));
+        let empty = HomeOutcome::Executed { context: Context::default(), reply: Reply::Integer(1) };
+        for (session, outcome) in [(one, empty.clone()), (two, HomeOutcome::Withdrawn)] {
+            assert_eq!(serving.on_executed(session, empty.clone()), outcome);
+        }
+        serving.check_invariants();
     }
 
     #[test]

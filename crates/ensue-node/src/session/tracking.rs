@@ -60,6 +60,8 @@ pub(super) struct Tracking {
     /// The key that was given up last for want of room.
     let_go: Bytes,
     has_broadcasts: bool,
+    /// For whom a client is told.
+    redirecting: BTreeMap<SessionId, BTreeSet<SessionId>>,
     /// The version of those that are told for others.
     versions: BTreeMap<SessionId, ProtocolVersion>,
 }
@@ -103,10 +105,29 @@ impl Tracking {
             true => self.broadcasters.insert(client),
             false => self.broadcasters.remove(&client),
         };
+        self.end_redirection(client);
+        if tracked.options.redirect != 0 {
+            self.redirecting.entry(SessionId(tracked.options.redirect)).or_default().insert(client);
+        }
         self.clients.insert(client, tracked);
     }
 
+    /// Nobody is told in the place of a client any more.
+    fn end_redirection(&mut self, client: SessionId) {
+        let target = self.clients.get(&client).map(|tracked| SessionId(tracked.options.redirect));
+        let Some((target, sources)) =
+            target.and_then(|target| Some((target, self.redirecting.get_mut(&target)?)))
+        else {
+            return;
+        };
+        sources.remove(&client);
+        if sources.is_empty() {
+            self.redirecting.remove(&target);
+        }
+    }
+
     pub(super) fn stop(&mut self, client: SessionId) {
+        self.end_redirection(client);
         self.clients.remove(&client);
         self.broadcasters.remove(&client);
         if self.clients.is_empty() {
@@ -132,13 +153,12 @@ impl Tracking {
         self.stop(client);
         self.versions.remove(&client);
         let mut pushes = Vec::new();
-        for (&id, tracked) in &mut self.clients {
-            if tracked.options.redirect == client.0 && !tracked.is_broken {
-                tracked.is_broken = true;
-                if tracked.version == ProtocolVersion::Resp3 {
-                    let items = [Reply::bulk("tracking-redir-broken"), Reply::Integer(client.0 as i64)];
-                    pushes.push((id, push(&items, ProtocolVersion::Resp3)));
-                }
+        for id in self.redirecting.remove(&client).unwrap_or_default() {
+            let Some(tracked) = self.clients.get_mut(&id) else { continue };
+            tracked.is_broken = true;
+            if tracked.version == ProtocolVersion::Resp3 {
+                let items = [Reply::bulk("tracking-redir-broken"), Reply::Integer(client.0 as i64)];
+                pushes.push((id, push(&items, ProtocolVersion::Resp3)));
             }
         }
         pushes
@@ -308,6 +328,12 @@ impl Tracking {
         tracked.notes_script = false;
         let changed = std::mem::take(&mut tracked.changed);
         changed.iter().filter_map(|key| self.told(client, Some(std::slice::from_ref(key)))).collect()
+    }
+
+    /// Whether nobody is told in the place of another client.
+    #[cfg(test)]
+    pub(super) fn redirects_nothing(&self) -> bool {
+        self.redirecting.is_empty()
     }
 
     pub(super) fn metrics(&self) -> [(&'static str, usize); 4] {

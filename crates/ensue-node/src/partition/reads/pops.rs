@@ -40,12 +40,41 @@ pub(crate) struct WaitingPops {
     ready: Ready,
     /// Rows at which there is something that was not visible to whom it was offered.
     unseen: BTreeSet<RowName>,
-    /// Sessions that have withdrawn a pop that did not wait here, and with which request.
-    withdrawn: BTreeMap<Requester, u64>,
+    withdrawn: Withdrawn,
     /// What was stable then.
     stable: TimeVector,
     /// Who is being offered something.
     offered: Option<PopId>,
+}
+
+/// Sessions that have withdrawn a pop that did not wait here.
+#[derive(Clone, Debug, Default)]
+struct Withdrawn {
+    /// With which request, and when, as a number that grows.
+    known: BTreeMap<Requester, (u64, u64)>,
+    /// The same by age: the oldest are those most likely answered.
+    by_age: BTreeMap<u64, Requester>,
+    next: u64,
+}
+
+impl Withdrawn {
+    fn insert(&mut self, requester: Requester, sequence: u64) {
+        self.remove(&requester);
+        self.next += 1;
+        self.known.insert(requester, (sequence, self.next));
+        self.by_age.insert(self.next, requester);
+        if self.known.len() > WITHDRAWN_MAX {
+            if let Some((_, oldest)) = self.by_age.pop_first() {
+                self.known.remove(&oldest);
+            }
+        }
+    }
+
+    fn remove(&mut self, requester: &Requester) -> Option<u64> {
+        let (sequence, number) = self.known.remove(requester)?;
+        self.by_age.remove(&number);
+        Some(sequence)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -95,7 +124,9 @@ impl WaitingPops {
         assert_eq!(awaited, self.rows.len(), "changes are noted of rows at which nobody waits");
         let strange = self.ready.iter().chain(&self.unseen).find(|row| !self.rows.contains_key(*row));
         assert!(strange.is_none(), "{strange:?} would wake somebody, and nobody waits there");
-        assert!(self.withdrawn.len() <= WITHDRAWN_MAX, "withdrawn pops have no bound");
+        let Withdrawn { known, by_age, .. } = &self.withdrawn;
+        let is_bounded = known.len() == by_age.len() && known.len() <= WITHDRAWN_MAX;
+        assert!(is_bounded, "withdrawn pops have no bound");
         self.waiting.len() + self.rows.len()
     }
 
@@ -231,9 +262,6 @@ impl WaitingPops {
     /// The pop of a session shall not wait when it comes.
     pub(in crate::partition) fn withdraw(&mut self, from: Address, request: RequestId) {
         self.withdrawn.insert(requester(from, request), request.sequence);
-        if self.withdrawn.len() > WITHDRAWN_MAX {
-            self.withdrawn.pop_first();
-        }
     }
 
     /// Whether the pop of this request was withdrawn before it came to wait. It is asked once.
@@ -243,7 +271,8 @@ impl WaitingPops {
     }
 
     pub(in crate::partition) fn forget_withdrawn_of(&mut self, core: Address) {
-        self.withdrawn.retain(|(asker, ..), _| *asker != core);
+        self.withdrawn.known.retain(|(asker, ..), _| *asker != core);
+        self.withdrawn.by_age.retain(|_, (asker, ..)| *asker != core);
     }
 
     /// All that wait.
@@ -266,4 +295,28 @@ impl WaitingPops {
 
 fn requester(from: Address, request: RequestId) -> Requester {
     (from, request.boot, request.session)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ensue_types::{CoreId, DatacenterId};
+
+    #[test]
+    fn the_oldest_withdrawals_make_room_for_new_ones() {
+        let from = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+        let asked =
+            |session, sequence| RequestId { core: CoreId(0), boot: 1, session: SessionId(session), sequence };
+        let mut pops = WaitingPops::default();
+        for session in 1..=WITHDRAWN_MAX as u64 + 1 {
+            pops.withdraw(from, asked(10 + session, 2));
+        }
+        pops.withdraw(from, asked(1, 2));
+        assert!(pops.is_withdrawn(from, asked(1, 1)), "the session with the lowest number is the latest");
+        assert!(!pops.is_withdrawn(from, asked(1, 1)), "it is asked once");
+        assert!(!pops.is_withdrawn(from, asked(12, 1)), "the second of the others has made room for it");
+        assert!(pops.is_withdrawn(from, asked(13, 1)));
+        pops.forget_withdrawn_of(from);
+        assert!(pops.withdrawn.known.is_empty() && pops.withdrawn.by_age.is_empty());
+    }
 }

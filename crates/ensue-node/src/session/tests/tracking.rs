@@ -218,6 +218,29 @@ fn a_client_of_resp2_has_another_one_told() {
 }
 
 #[test]
+fn who_stops_or_redirects_elsewhere_is_told_nothing_of_the_client_before() {
+    const OTHER: SessionId = SessionId(8);
+    const THIRD: SessionId = SessionId(9);
+    let mut world = tracking("");
+    for id in [OTHER, THIRD] {
+        world.sessions.on_connected(world.now, id, "10.0.0.1:5001".into(), "10.0.0.2:6379".into());
+    }
+    for options in ["ON REDIRECT 8", "OFF", "ON REDIRECT 8", "OFF", "ON REDIRECT 9"] {
+        world.send(&[&format!("CLIENT TRACKING {options}")]);
+    }
+    assert_eq!(world.received(), "+OK|".repeat(5));
+    world.sessions.on_gone(world.now, OTHER);
+    world.drain();
+    assert_eq!(std::mem::take(&mut world.pushed), []);
+    world.sessions.on_gone(world.now, THIRD);
+    world.drain();
+    let broken = ">2|$21|tracking-redir-broken|:9|".to_owned();
+    assert_eq!(std::mem::take(&mut world.pushed), [(CLIENT, broken)]);
+    world.send(&["CLIENT TRACKING OFF"]);
+    assert!(world.sessions.core.tracking.redirects_nothing(), "what is known of it goes with it");
+}
+
+#[test]
 fn who_is_told_for_another_one_is_told_as_its_protocol_has_it() {
     const OTHER: SessionId = SessionId(8);
     let mut world = tracking("");
