@@ -1,5 +1,6 @@
 """`ensue backup` and `ensue restore`: copies of one moment, made under load, written into clusters of other shapes."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -247,3 +248,31 @@ def test_what_is_asked_for_wrongly_is_refused_and_what_is_kept_is_let_go(source,
     done = ensue("backup", "--to", tmp_path / "copies", "--from", f"127.0.0.1:{source.port}", "--user", "clerk", "-a", "secret")
     assert done.returncode == 1 and "NOPERM" in done.stderr, done.stderr
     assert not list((tmp_path / "copies").iterdir())
+
+
+def test_keys_that_are_too_large_for_one_answer_or_one_write_come_back(tmp_path):
+    with contextlib.ExitStack() as running:
+        clusters = []
+        for name in ("from", "to"):
+            (tmp_path / name).mkdir()
+            clusters.append(Cluster(tmp_path / name, datacenters=1, flags=["--set", "metrics-port=0"]))
+            running.callback(clusters[-1].close)
+            clusters[-1].start()
+        client, there = (cluster.client(1) for cluster in clusters)
+        # Together longer than the longest answer, which their dump would be.
+        values = {name: name * (43 << 20) for name in "abc"}
+        for name, value in values.items():
+            client.hset("large", name, value)
+        client.execute_command("HPEXPIRE", "large", 600_000, "FIELDS", 1, "b")
+        # An entry has the key with each of its members: they are too much for one write.
+        key, members = "k" * 1_000_000, [f"member{number}" for number in range(170)]
+        for begin in range(0, len(members), 10):
+            client.sadd(key, *members[begin : begin + 10])
+        folder, _ = backup(clusters[0], tmp_path / "copies")
+        done = ensue("restore", "--from", folder, "--to", f"127.0.0.1:{clusters[1].port}", timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert there.hlen("large") == 3
+        assert all(there.hget("large", name) == value for name, value in values.items())
+        [plain, dated] = there.execute_command("HPTTL", "large", "FIELDS", 2, "a", "b")
+        assert plain == -1 and 0 < dated <= 600_000
+        assert there.smembers(key) == set(members)

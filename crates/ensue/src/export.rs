@@ -3,6 +3,7 @@
 //! Keys are found by `SCAN` and read one after the other while clients go on: the file is no snapshot of one moment.
 
 pub(crate) mod streams;
+pub(crate) mod values;
 pub(crate) mod walk;
 
 use crate::import::target::{Target, words};
@@ -13,7 +14,7 @@ use anyhow::{Context, bail};
 use bytes::Bytes;
 use ensue_client::Reply;
 use ensue_rdb::dump::DumpError;
-use ensue_rdb::{Content, FileVersion, RdbWriter, dump};
+use ensue_rdb::{Content, FileVersion, RdbWriter, Value, dump};
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -44,6 +45,8 @@ pub(crate) struct ExportArgs {
 
 pub(crate) const KEYSPACES: u8 = 16;
 const INCOMPLETE: u8 = 2;
+pub(crate) const UNREADABLE: &str = "keys that cannot be read";
+const DATED: &str = "hashes with deadlines of fields";
 
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals()?;
@@ -135,7 +138,9 @@ impl Export<'_> {
     fn keyspace(&mut self, keyspace: u8, size_told: u64, stop: &Stop) -> anyhow::Result<bool> {
         let mut walk = Walk::new(keyspace);
         while let Some(keys) = walk.step(self.target)? {
-            self.keys(keyspace, &keys)?;
+            for portion in walk::portions(self.target, keyspace, &keys)? {
+                self.keys(keyspace, portion)?;
+            }
             let (done, bytes) = (walk.keys(), self.writer.written());
             self.progress
                 .show(done, Some(size_told), || format!("keyspace {keyspace}: {done} keys, {}", size(bytes)));
@@ -151,7 +156,7 @@ impl Export<'_> {
             let Dumped { kind, deadline_ms, dump } = match read {
                 Ok(dumped) => dumped,
                 Err(answers) => {
-                    self.report.lose("keys that cannot be read", format!("{}: {answers}", shown(key)));
+                    self.report.lose(UNREADABLE, format!("{}: {answers}", shown(key)));
                     continue;
                 }
             };
@@ -165,13 +170,14 @@ impl Export<'_> {
                 Reply::Bulk(bytes) => {
                     match self.writer.dumped(u64::from(keyspace), key, deadline_ms, &bytes)? {
                         Ok(()) => self.report.count_key(&kind),
-                        Err(DumpError::TooNew) => {
-                            self.report.lose("hashes with deadlines of fields", shown(key));
-                        }
+                        Err(DumpError::TooNew) => self.report.lose(DATED, shown(key)),
                         Err(error) => self
                             .report
                             .lose("keys with a dump that is none", format!("{}: {error:?}", shown(key))),
                     }
+                }
+                Reply::Error(_) if values::has_parts(&kind) => {
+                    self.in_parts(keyspace, key, deadline_ms, &kind)?;
                 }
                 Reply::Error(answer) => {
                     self.report.lose(
@@ -179,9 +185,33 @@ impl Export<'_> {
                         format!("{}: {answer}", shown(key)),
                     );
                 }
-                other => self.report.lose("keys that cannot be read", format!("{}: {other:?}", shown(key))),
+                other => self.report.lose(UNREADABLE, format!("{}: {other:?}", shown(key))),
             }
         }
+        Ok(())
+    }
+
+    /// A key that is too large for a dump.
+    fn in_parts(
+        &mut self,
+        keyspace: u8,
+        key: &Bytes,
+        deadline_ms: Option<u64>,
+        kind: &str,
+    ) -> anyhow::Result<()> {
+        let value = match values::read(self.target, keyspace, key, kind)? {
+            Ok(Value::DatedHash(_)) => {
+                self.report.lose(DATED, shown(key));
+                return Ok(());
+            }
+            Ok(value) => value,
+            Err(answer) => {
+                self.report.lose(UNREADABLE, format!("{}: {answer}", shown(key)));
+                return Ok(());
+            }
+        };
+        self.writer.entry(u64::from(keyspace), key, deadline_ms, &Content::Value(value))?;
+        self.report.count_key(kind);
         Ok(())
     }
 

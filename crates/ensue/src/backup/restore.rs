@@ -8,7 +8,7 @@ use super::manifest::Manifest;
 use super::moment::partition_of;
 use super::{check, check_file, partitions_in};
 use crate::export::walk::{self, Dumped, Walk};
-use crate::export::{KEYSPACES, streams};
+use crate::export::{KEYSPACES, UNREADABLE, streams, values};
 use crate::import::pieces;
 use crate::import::target::{Target, Words, words};
 use crate::import::{Address, Progress, Report, Stop, shown};
@@ -59,7 +59,8 @@ pub(crate) struct RestoreArgs {
 const PATIENCE: Duration = Duration::from_secs(600);
 /// A longer dump is written in pieces: the command that takes it whole has a bound.
 const DUMP_BYTES_MAX: usize = 4 << 20;
-const UNREADABLE: &str = "keys that cannot be read";
+/// How a server begins that a command changes more than one entry takes.
+const TOO_MUCH: &str = "ERR too much for one write";
 const EXIST: &str = "keys that exist already";
 const INCOMPLETE: u8 = 2;
 const INTERRUPTED: u8 = 3;
@@ -287,6 +288,14 @@ struct Restore<'a> {
     progress: Progress,
 }
 
+/// A key with its dump.
+struct Whole<'k> {
+    key: &'k Bytes,
+    kind: String,
+    deadline_ms: Option<u64>,
+    dump: Bytes,
+}
+
 impl Restore<'_> {
     /// Whether it was not interrupted.
     fn everything(&mut self, stop: &Stop) -> anyhow::Result<bool> {
@@ -318,7 +327,9 @@ impl Restore<'_> {
     fn keyspace(&mut self, keyspace: u8, size: u64, stop: &Stop) -> anyhow::Result<bool> {
         let mut walk = Walk::new(keyspace);
         while let Some(keys) = walk.step(self.source)? {
-            self.keys(keyspace, &keys)?;
+            for portion in walk::portions(self.source, keyspace, &keys)? {
+                self.keys(keyspace, portion)?;
+            }
             let done = walk.keys();
             self.progress.show(done, Some(size), || format!("keyspace {keyspace}: {done} of {size} keys"));
             if stop.is_asked() {
@@ -329,31 +340,28 @@ impl Restore<'_> {
     }
 
     fn keys(&mut self, keyspace: u8, keys: &[Bytes]) -> anyhow::Result<()> {
-        let (mut commands, mut kinds): (Vec<Words>, Vec<(&Bytes, String)>) = (Vec::new(), Vec::new());
+        let mut whole: Vec<Whole<'_>> = Vec::new();
         for (key, read) in keys.iter().zip(walk::read(self.source, keyspace, keys)?) {
             match read {
                 // Its deadline has come.
                 Ok(Dumped { dump: Reply::Nil, .. }) => {}
-                Ok(Dumped { kind, deadline_ms, dump: Reply::Bulk(dump) }) if dump.len() > DUMP_BYTES_MAX => {
-                    let content = match dump::read(&dump) {
-                        Ok(dump::Dumped::Value(value)) => Content::Value(value),
-                        Ok(dump::Dumped::Stream(stream)) => Content::Stream(stream),
-                        Err(error) => {
-                            self.report.lose(UNREADABLE, format!("{}: {error:?}", shown(key)));
-                            continue;
-                        }
-                    };
-                    self.in_pieces(keyspace, key, &content, &kind, deadline_ms)?;
-                }
                 Ok(Dumped { kind, deadline_ms, dump: Reply::Bulk(dump) }) => {
-                    let deadline = deadline_ms.unwrap_or(0).to_string();
-                    let mut command = words!["RESTORE", key.clone(), deadline, dump, "ABSTTL"];
-                    command.extend(self.replace.then(|| Bytes::from_static(b"REPLACE")));
-                    commands.push(command);
-                    kinds.push((key, kind));
+                    let one = Whole { key, kind, deadline_ms, dump };
+                    match one.dump.len() > DUMP_BYTES_MAX {
+                        true => self.unpacked(keyspace, &one)?,
+                        false => whole.push(one),
+                    }
                 }
                 Ok(Dumped { kind, deadline_ms, dump: Reply::Error(_) }) if kind == "stream" => {
                     self.stream(keyspace, key, deadline_ms)?;
+                }
+                Ok(Dumped { kind, deadline_ms, dump: Reply::Error(_) }) if values::has_parts(&kind) => {
+                    match values::read(self.source, keyspace, key, &kind)? {
+                        Ok(value) => {
+                            self.in_pieces(keyspace, key, &Content::Value(value), &kind, deadline_ms)?
+                        }
+                        Err(answer) => self.report.lose(UNREADABLE, format!("{}: {answer}", shown(key))),
+                    }
                 }
                 Ok(Dumped { dump, .. }) => {
                     self.report.lose(UNREADABLE, format!("{}: {dump:?}", shown(key)));
@@ -361,18 +369,44 @@ impl Restore<'_> {
                 Err(answers) => self.report.lose(UNREADABLE, format!("{}: {answers}", shown(key))),
             }
         }
-        for ((key, kind), reply) in kinds.into_iter().zip(self.target.run(keyspace, &commands)?) {
+        self.at_once(keyspace, &whole)
+    }
+
+    /// Each of them by one command, but for those that are too much for one.
+    fn at_once(&mut self, keyspace: u8, keys: &[Whole<'_>]) -> anyhow::Result<()> {
+        let command = |one: &Whole<'_>| {
+            let deadline = one.deadline_ms.unwrap_or(0).to_string();
+            let mut command = words!["RESTORE", one.key.clone(), deadline, one.dump.clone(), "ABSTTL"];
+            command.extend(self.replace.then(|| Bytes::from_static(b"REPLACE")));
+            command
+        };
+        let commands: Vec<Words> = keys.iter().map(command).collect();
+        for (one, reply) in keys.iter().zip(self.target.run(keyspace, &commands)?) {
             match reply {
                 Reply::Error(answer) if answer.starts_with("BUSYKEY") => {
-                    self.report.lose(EXIST, shown(key));
+                    self.report.lose(EXIST, shown(one.key));
                 }
+                Reply::Error(answer) if answer.starts_with(TOO_MUCH) => self.unpacked(keyspace, one)?,
                 Reply::Error(answer) => {
-                    self.report.lose("keys that cannot be written", format!("{}: {answer}", shown(key)));
+                    self.report.lose("keys that cannot be written", format!("{}: {answer}", shown(one.key)));
                 }
-                _ => self.report.count_key(&kind),
+                _ => self.report.count_key(&one.kind),
             }
         }
         Ok(())
+    }
+
+    /// A key whose value is too large for one command.
+    fn unpacked(&mut self, keyspace: u8, one: &Whole<'_>) -> anyhow::Result<()> {
+        let content = match dump::read_own(&one.dump) {
+            Ok(dump::Dumped::Value(value)) => Content::Value(value),
+            Ok(dump::Dumped::Stream(stream)) => Content::Stream(stream),
+            Err(error) => {
+                self.report.lose(UNREADABLE, format!("{}: {error:?}", shown(one.key)));
+                return Ok(());
+            }
+        };
+        self.in_pieces(keyspace, one.key, &content, &one.kind, one.deadline_ms)
     }
 
     /// A stream that has no dump is read and written entry by entry.

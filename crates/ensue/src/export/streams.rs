@@ -21,19 +21,22 @@ pub(crate) fn read(target: &mut Target, keyspace: u8, key: &Bytes) -> anyhow::Re
     }
 }
 
-enum Trouble {
+/// Why something is not read.
+pub(super) enum Trouble {
+    /// What the server says.
     Answer(String),
     Target(anyhow::Error),
 }
 
-struct Reading<'a> {
-    target: &'a mut Target,
-    keyspace: u8,
-    key: &'a Bytes,
+/// A key that is being read.
+pub(super) struct Reading<'a> {
+    pub(super) target: &'a mut Target,
+    pub(super) keyspace: u8,
+    pub(super) key: &'a Bytes,
 }
 
 impl Reading<'_> {
-    fn ask(&mut self, command: Words) -> Result<Reply, Trouble> {
+    pub(super) fn ask(&mut self, command: Words) -> Result<Reply, Trouble> {
         let replies = self.target.run(self.keyspace, &[command]).map_err(Trouble::Target)?;
         match replies.into_iter().next() {
             Some(Reply::Error(answer)) => Err(Trouble::Answer(answer.into_owned())),
@@ -103,11 +106,11 @@ impl Reading<'_> {
     }
 }
 
-fn unexpected(reply: &Reply) -> Trouble {
+pub(super) fn unexpected(reply: &Reply) -> Trouble {
     Trouble::Answer(format!("an answer that was not expected: {reply:?}"))
 }
 
-fn list(reply: Reply) -> Vec<Reply> {
+pub(super) fn list(reply: Reply) -> Vec<Reply> {
     if let Reply::Array(items) = reply { items } else { Vec::new() }
 }
 
@@ -119,7 +122,7 @@ fn field<'r>(reply: &'r Reply, name: &str) -> Option<&'r Reply> {
     pair.map(|pair| &pair[1])
 }
 
-fn text(reply: &Reply) -> Option<Bytes> {
+pub(super) fn text(reply: &Reply) -> Option<Bytes> {
     if let Reply::Bulk(text) = reply { Some(text.clone()) } else { None }
 }
 

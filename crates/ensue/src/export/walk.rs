@@ -10,6 +10,10 @@ use std::hash::BuildHasher;
 
 /// Keys that a step of `SCAN` looks at.
 const SCANNED: &str = "500";
+/// What keys that are read together take: their dumps wait until all are there.
+const PORTION_BYTES: u64 = 16 << 20;
+/// What a key takes of which the server does not say it.
+const UNKNOWN_BYTES: u64 = 1 << 20;
 
 /// A walk, step by step. It may meet a key twice, and hands it out once.
 pub(crate) struct Walk {
@@ -61,6 +65,35 @@ pub(crate) struct Dumped {
     pub(crate) dump: Reply,
 }
 
+/// Keys in their order, as many together as may be read at once.
+pub(crate) fn portions<'k>(
+    source: &mut Target,
+    keyspace: u8,
+    keys: &'k [Bytes],
+) -> anyhow::Result<Vec<&'k [Bytes]>> {
+    let question = |key: &Bytes| words!["MEMORY", "USAGE", key.clone()];
+    let questions: Vec<Words> = keys.iter().map(question).collect();
+    let sizes = source.run(keyspace, &questions)?.into_iter().map(|reply| match reply {
+        Reply::Integer(bytes) => u64::try_from(bytes).unwrap_or(UNKNOWN_BYTES),
+        Reply::Nil => 0,
+        _ => UNKNOWN_BYTES,
+    });
+    Ok(portioned(keys, sizes))
+}
+
+fn portioned(keys: &[Bytes], sizes: impl Iterator<Item = u64>) -> Vec<&[Bytes]> {
+    let (mut portions, mut begin, mut taken) = (Vec::new(), 0, 0_u64);
+    for (at, bytes) in sizes.enumerate() {
+        if at > begin && taken.saturating_add(bytes) > PORTION_BYTES {
+            portions.push(&keys[begin..at]);
+            (begin, taken) = (at, 0);
+        }
+        taken = taken.saturating_add(bytes);
+    }
+    portions.extend(Some(&keys[begin..]).filter(|rest| !rest.is_empty()));
+    portions
+}
+
 /// Reads keys; for each what it is, or what was answered in place of that.
 pub(crate) fn read(
     source: &mut Target,
@@ -81,4 +114,23 @@ pub(crate) fn read(
         });
     }
     Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_together_is_bounded_by_bytes() {
+        let keys: Vec<Bytes> = ["a", "b", "c", "d", "e"].map(Bytes::from).into();
+        let counts = |sizes: [u64; 5]| -> Vec<usize> {
+            let portions = portioned(&keys, sizes.into_iter());
+            assert_eq!(portions.concat(), keys, "each of them once, and in order");
+            portions.into_iter().map(<[Bytes]>::len).collect()
+        };
+        assert_eq!(counts([1, 2, 3, 4, 5]), [5]);
+        assert_eq!(counts([PORTION_BYTES; 5]), [1; 5]);
+        assert_eq!(counts([PORTION_BYTES / 2, PORTION_BYTES / 2, 1, u64::MAX, 0]), [2, 1, 1, 1]);
+        assert_eq!(portioned(&[], std::iter::empty()), [] as [&[Bytes]; 0]);
+    }
 }

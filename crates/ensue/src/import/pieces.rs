@@ -6,7 +6,7 @@ use ensue_rdb::{Content, Dated, ExpiringField, Group, Stream, Value};
 use ensue_resp::number;
 use ensue_types::StreamId;
 
-/// Elements of one command, and bytes of them; a single element may be longer.
+/// Elements of one command, and bytes of them, each with the key, as an entry has them; a single element may be longer.
 const PIECE_ELEMENTS: usize = 1_000;
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -58,7 +58,7 @@ fn pieces(commands: &mut Vec<Words>, name: &'static str, key: &Bytes, elements: 
     let mut piece = words![name, key.clone()];
     let (mut count, mut bytes) = (0, 0);
     for element in elements {
-        let taken: usize = element.iter().map(Bytes::len).sum();
+        let taken: usize = key.len() + element.iter().map(Bytes::len).sum::<usize>();
         if count > 0 && (count == PIECE_ELEMENTS || bytes + taken > PIECE_BYTES) {
             commands.push(std::mem::replace(&mut piece, words![name, key.clone()]));
             (count, bytes) = (0, 0);

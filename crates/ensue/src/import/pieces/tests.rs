@@ -37,6 +37,9 @@ fn large_values_come_in_pieces() {
     assert_eq!(lines(&Content::Value(many), None).len(), 3);
     let long = Value::Set(vec![Bytes::from(vec![b'x'; 700 << 10]); 3]);
     assert_eq!(lines(&Content::Value(long), None).len(), 3);
+    let key = Bytes::from(vec![b'k'; 300 << 10]);
+    let short = Content::Value(Value::Set(["a", "b", "c", "d"].map(b).into()));
+    assert_eq!(commands(&key, &short, None, 1_000).len(), 2, "an entry has the key with each member");
 }
 
 #[test]
