@@ -554,7 +554,8 @@ impl Sessions {
             }
             CoreQuery::Order(words) => {
                 let mut encoded = Vec::new();
-                ensue_resp::encode(&self.on_order(now, words), ProtocolVersion::Resp3, &mut encoded);
+                let reply = self.on_order(now, request.core, words);
+                ensue_resp::encode(&reply, ProtocolVersion::Resp3, &mut encoded);
                 let answer = Message::CoreAnswer { request, text: encoded.into(), metrics };
                 return self.core.send(from, LogicalTime::ZERO, answer);
             }
@@ -568,8 +569,8 @@ impl Sessions {
         self.sessions.get(&id)?.line(now, &self.core.channels)
     }
 
-    /// What a session has the sessions of all cores do.
-    fn on_order(&mut self, now: Now, words: &[Bytes]) -> Reply {
+    /// What a session of a core has the sessions of all cores do.
+    fn on_order(&mut self, now: Now, from: CoreId, words: &[Bytes]) -> Reply {
         match order::carry_out(&mut self.core, now, words) {
             Ok(reply) => reply,
             Err(OfSessions::Unpause) => {
@@ -602,9 +603,9 @@ impl Sessions {
                 Reply::OK
             }
             Err(OfSessions::Kill(asker, kill)) => {
-                let is_meant = |id: &SessionId| {
-                    *id != asker && self.line(now, *id).is_some_and(|line| kill.filter.accepts(&line))
-                };
+                let is_asker = |id: &SessionId| from == self.core.config.core && *id == asker;
+                let accepts = |line: String| kill.filter.accepts(&line);
+                let is_meant = |id: &SessionId| !is_asker(id) && self.line(now, *id).is_some_and(accepts);
                 let doomed: Vec<SessionId> = self.in_order().into_iter().filter(is_meant).collect();
                 for id in &doomed {
                     self.with(now, *id, |turn| turn.close());

@@ -186,9 +186,9 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
     let errands = Errands::start(subjects(config, machine, certificates.clone()), backups)?;
     let scrubber = scrubber(config, &directory)?;
     let found = directory.replicas()?;
-    let mut pumps = Vec::new();
+    let (first_core, mut pumps) = (CoreId(cluster.own_node().first_core), Vec::new());
     for (index, poll) in polls.into_iter().enumerate() {
-        let core = CoreId(cluster.own_node().first_core + index as u16);
+        let core = CoreId(first_core.0 + index as u16);
         let name = CoreName { datacenter: cluster.own, core };
         let node_config = node_config(config, &cluster, core, machine, given.clone());
         let (lease, found) = (config.replica_lease, found.clone());
@@ -199,7 +199,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
             node,
             clock: machine.clock,
             poll,
-            clients: Clients::new(!is_open, config.timeout_s, config.output_limits),
+            clients: Clients::new(first_core, !is_open, config.timeout_s, config.output_limits),
             peers: peers(
                 config,
                 &cluster,
@@ -215,7 +215,7 @@ pub fn start(config: &Config, machine: &Machine) -> Result<Running, StartError> 
             listener: listener.take(),
             inboxes: inboxes.clone(),
             index,
-            first_core: CoreId(cluster.own_node().first_core),
+            first_core,
             state: State::default(),
         });
     }

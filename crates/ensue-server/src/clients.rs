@@ -11,7 +11,7 @@ use crate::client::{Client, Fate, Taken};
 use crate::listener::{Guest, Seat, next_session};
 use crate::log::{self, Throttle};
 use ensue_node::{Dropped, Input, OutputLimits};
-use ensue_types::SessionId;
+use ensue_types::{CoreId, SessionId};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use mio::net::TcpStream;
@@ -23,6 +23,8 @@ use std::net::{Shutdown, SocketAddr};
 #[derive(Debug)]
 pub(crate) struct Clients {
     clients: HashMap<SessionId, Client, FixedState>,
+    /// That of the node.
+    first_core: CoreId,
     needs_password: bool,
     /// An idle client is disconnected after this; zero is never.
     timeout_us: u64,
@@ -60,9 +62,15 @@ struct Lingering {
 }
 
 impl Clients {
-    pub(crate) fn new(needs_password: bool, timeout_s: u64, output_limits: OutputLimits) -> Clients {
+    pub(crate) fn new(
+        first_core: CoreId,
+        needs_password: bool,
+        timeout_s: u64,
+        output_limits: OutputLimits,
+    ) -> Clients {
         Clients {
             clients: HashMap::default(),
+            first_core,
             needs_password,
             timeout_us: timeout_s.saturating_mul(1_000_000),
             output_limits,
@@ -98,7 +106,7 @@ impl Clients {
         registry: &Registry,
         inputs: &mut VecDeque<Input>,
     ) {
-        let session = next_session();
+        let session = next_session(self.first_core);
         let (address, local_address) = (guest.address, guest.local_address.clone());
         let mut client = Client::new(now_us, guest, self.needs_password);
         let interest = Interest::READABLE | Interest::WRITABLE;

@@ -3,12 +3,13 @@
 //! Who may come in is decided here: at most `maxclients`, and in protected mode nobody from elsewhere while there is
 //! no password. Whoever is refused is told why. No byte of a client is read here.
 
-use crate::bounds::{ACCEPT_PAUSE_US, ACCEPTS_PER_TURN};
+use crate::bounds::{ACCEPT_PAUSE_US, ACCEPTS_PER_TURN, CORES_MAX};
 use crate::descriptors;
 use crate::log::{self, Throttle};
 use crate::tls::Certificates;
 use crate::transport::Transport;
 use ensue_node::HostParameters;
+use ensue_types::{CoreId, SessionId};
 use mio::net::{TcpListener, TcpStream};
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -246,11 +247,18 @@ pub(crate) fn is_loopback(address: IpAddr) -> bool {
     }
 }
 
-/// The number of the next session, unique in the process.
-pub(crate) fn next_session() -> ensue_types::SessionId {
+/// The number of the next session, unique in the process and in the datacenter: what is asked of a client by its number
+/// is asked of the cores of all nodes, and each node has numbers of its own, by its first core.
+pub(crate) fn next_session(first_core: CoreId) -> SessionId {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    ensue_types::SessionId(NEXT.fetch_add(1, Ordering::Relaxed))
+    SessionId(u64::from(first_core.0) * SESSIONS_OF_A_CORE + NEXT.fetch_add(1, Ordering::Relaxed))
 }
+
+/// No process has as many in its life.
+const SESSIONS_OF_A_CORE: u64 = 1 << 40;
+
+// Clients may keep numbers as floats.
+const _: () = assert!(CORES_MAX as u64 * SESSIONS_OF_A_CORE <= 1 << 53);
 
 const TOO_MANY: &str = "-ERR max number of clients reached";
 const DENIED: &str = "-DENIED Ensue is running in protected mode because protected mode is enabled and no password \

@@ -197,11 +197,14 @@ impl Pump {
                     }
                 }
                 Mail::Observe(question) => {
-                    let (session, scope) = (listener::next_session(), question.scope);
+                    let (session, scope) = (listener::next_session(self.first_core), question.scope);
                     self.state.questions.push((session, question));
                     self.state.inputs.push_back(Input::Observe { session, scope });
                 }
-                Mail::Visit(visit) => self.state.visitors.admit(visit, &mut self.state.inputs),
+                Mail::Visit(visit) => {
+                    let session = listener::next_session(self.first_core);
+                    self.state.visitors.admit(session, visit, &mut self.state.inputs);
+                }
                 Mail::Drain => {
                     self.listener = None;
                     self.clients.drain();

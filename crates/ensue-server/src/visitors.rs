@@ -5,7 +5,6 @@
 //! many visitors as that port has connections, and those that nobody waits for any more: each is over when its commands
 //! are answered, which a session sees to within the time of a request.
 
-use crate::listener;
 use ensue_node::Input;
 use ensue_types::{Args, SessionId};
 use foldhash::fast::FixedState;
@@ -39,9 +38,8 @@ struct Visitor {
 
 impl Visitors {
     /// Has the commands executed.
-    pub(crate) fn admit(&mut self, visit: Visit, inputs: &mut VecDeque<Input>) {
+    pub(crate) fn admit(&mut self, session: SessionId, visit: Visit, inputs: &mut VecDeque<Input>) {
         let Visit { from, to, commands, answers } = visit;
-        let session = listener::next_session();
         let visitor = Visitor { answers, bytes: Vec::new(), unanswered: commands.len() };
         self.visitors.insert(session, visitor);
         let (address, local_address) = (from.to_string(), to.to_string());

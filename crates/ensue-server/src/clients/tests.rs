@@ -20,7 +20,7 @@ struct Hall {
 impl Hall {
     fn new(needs_password: bool) -> Hall {
         Hall {
-            clients: Clients::new(needs_password, 0, OutputLimits::default()),
+            clients: Clients::new(CoreId(0), needs_password, 0, OutputLimits::default()),
             poll: Poll::new().unwrap(),
             listener: TcpListener::bind("127.0.0.1:0").unwrap(),
             inputs: VecDeque::new(),

@@ -14,6 +14,17 @@ fn loopback_is_recognised_in_both_families() {
 }
 
 #[test]
+fn no_two_sessions_of_a_datacenter_have_one_number() {
+    let mut numbers: Vec<u64> = [0, 1, CORES_MAX - 1, 0, 1].map(|core| next_session(CoreId(core)).0).into();
+    assert!(numbers[0] < numbers[3] && numbers[3] < 1 << 40, "the first node has small ones");
+    assert!((1 << 40..2 << 40).contains(&numbers[1]) && (1 << 40..2 << 40).contains(&numbers[4]));
+    assert!(numbers.iter().all(|number| *number < 1 << 53));
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), 5);
+}
+
+#[test]
 fn one_client_too_many_is_told_so() {
     let socket = TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = socket.local_addr().unwrap();

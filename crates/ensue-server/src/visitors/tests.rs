@@ -2,6 +2,7 @@
 
 use super::*;
 use bytes::Bytes;
+use ensue_types::CoreId;
 use std::sync::mpsc::{Receiver, channel};
 
 fn visit(
@@ -12,7 +13,8 @@ fn visit(
     let (answers, answered) = channel();
     let (from, to) = ("10.0.0.9:5".parse().unwrap(), "10.0.0.1:9121".parse().unwrap());
     let commands = vec![vec![Bytes::from("PING")]; count];
-    visitors.admit(Visit { from, to, commands, answers }, inputs);
+    let session = crate::listener::next_session(CoreId(0));
+    visitors.admit(session, Visit { from, to, commands, answers }, inputs);
     let Some(Input::ClientConnected { session, address, .. }) = inputs.pop_front() else { panic!() };
     assert_eq!(address, "10.0.0.9:5");
     assert!(

@@ -147,6 +147,29 @@ fn clients_of_all_cores_are_closed() {
     assert!(world.disconnected, "it has its answer first");
 }
 
+/// What a core answers to an order of a session of another one.
+fn ordered_by(world: &mut World, core: CoreId, words: &str) -> String {
+    let from = Address::Core { datacenter: DatacenterId(0), core };
+    let to = Address::Core { datacenter: DatacenterId(0), core: CoreId(0) };
+    let request = RequestId { core, boot: 3, session: CLIENT, sequence: 1 };
+    let message = Message::CoreQuery { request, query: ensue_wire::CoreQuery::Order(args(words)) };
+    world.sessions.on_message(world.now, Envelope { from, to, time: LogicalTime::ZERO, message });
+    world.drain();
+    match world.next().message {
+        Message::CoreAnswer { text, .. } => String::from_utf8_lossy(&text).into_owned(),
+        other => panic!("{other:?} is no answer"),
+    }
+}
+
+#[test]
+fn the_client_that_asks_is_spared_and_none_of_its_number_on_another_core() {
+    let mut world = World::new();
+    assert_eq!(ordered_by(&mut world, CoreId(0), "kill 7 user default"), ":0\r\n");
+    assert!(!world.disconnected);
+    assert_eq!(ordered_by(&mut world, CoreId(1), "kill 7 user default"), ":1\r\n");
+    assert!(world.disconnected);
+}
+
 #[test]
 fn a_pause_holds_back_what_it_is_for_until_it_ends() {
     let mut world = World::new();
