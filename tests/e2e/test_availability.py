@@ -77,6 +77,17 @@ def test_who_does_not_serve_says_so(servers):
     wait_until(waits, 20, "it says what it waits for")
 
 
+def test_a_pause_of_the_clients_makes_nobody_unavailable(servers):
+    port = servers.port("dc1") + METRICS
+    servers.lines["dc1"] = ["dc1"]
+    servers.start("dc1", f"metrics-port {port}")
+    wait_until(lambda: is_up(port) and available(port)[0] == 200, 20, "dc1 serves")
+    # Longer than the test.
+    assert servers.ask("dc1", "CLIENT", "PAUSE", 120_000)
+    assert available(port) == (200, {})
+    assert get(port, "/metrics")[0] == 200
+
+
 @pytest.fixture
 def failover():
     """Starts `failover.py` with a redis-py that has such clients: that of the tests, or one in a folder of its own."""

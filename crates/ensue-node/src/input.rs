@@ -28,6 +28,13 @@ pub enum Input {
         address: String,
         local_address: String,
     },
+    /// Somebody who is no client asks once, as a client does: neither a pause of the clients nor a script that runs for
+    /// long keeps it from looking at the node.
+    VisitorConnected {
+        session: SessionId,
+        address: String,
+        local_address: String,
+    },
     /// A turn of one client, with the commands that follow, in the order in which it sent them; none if its session
     /// only goes on with
     /// what it has. Given when the client has read enough of its answers.

@@ -114,6 +114,9 @@ impl Node {
             Input::ClientConnected { session, address, local_address } => {
                 self.sessions.on_connected(now, session, address, local_address);
             }
+            Input::VisitorConnected { session, address, local_address } => {
+                self.sessions.on_visitor(now, session, [address, local_address]);
+            }
             Input::ClientCommands { session, commands } => self.sessions.on_commands(now, session, commands),
             Input::ClientBroke { session, error } => self.sessions.on_broke(now, session, error),
             Input::ClientEnded { session } => self.sessions.on_ended(now, session),

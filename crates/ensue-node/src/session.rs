@@ -119,10 +119,19 @@ impl Sessions {
         address: String,
         local_address: String,
     ) {
+        self.admit(now, session, [address, local_address], false);
+    }
+
+    /// The same of somebody who came by another door, and asks once.
+    pub(crate) fn on_visitor(&mut self, now: Now, session: SessionId, addresses: [String; 2]) {
+        self.admit(now, session, addresses, true);
+    }
+
+    fn admit(&mut self, now: Now, session: SessionId, addresses: [String; 2], visits: bool) {
         let keyspaces = self.core.protocols.len();
         let user = self.core.access.newcomer();
-        let addresses = [address, local_address];
-        let fresh = Session::new(now, session, addresses, keyspaces, user);
+        let mut fresh = Session::new(now, session, addresses, keyspaces, user);
+        fresh.parts.visits = visits;
         self.core.on_connected(session);
         self.sessions.insert(session, Box::new(fresh));
     }

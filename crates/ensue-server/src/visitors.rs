@@ -44,7 +44,7 @@ impl Visitors {
         self.visitors.insert(session, visitor);
         let (address, local_address) = (from.to_string(), to.to_string());
         let is_idle = commands.is_empty();
-        inputs.push_back(Input::ClientConnected { session, address, local_address });
+        inputs.push_back(Input::VisitorConnected { session, address, local_address });
         inputs.push_back(Input::ClientCommands { session, commands });
         if is_idle {
             self.end(session, inputs);

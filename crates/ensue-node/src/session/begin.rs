@@ -117,6 +117,9 @@ pub(super) fn held(cx: &Cx<'_>, session: &Parts) -> Held {
     let known = |args: &Args| args.first().and_then(|name| ensue_resp::lookup(name));
     let front = session.queue.front().and_then(|args| known(args).map(|spec| (spec, args)));
     let front = front.filter(|(spec, args)| ensue_resp::check_arity(spec, args.len()));
+    if session.visits && front.is_some_and(|(spec, _)| pause::is_of_an_observer(spec)) {
+        return Held::Not;
+    }
     let Some((spec, args)) = front.filter(|_| !holds_all) else {
         return if holds_all { Held::ForMs(ms) } else { Held::Not };
     };

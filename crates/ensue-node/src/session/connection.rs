@@ -68,6 +68,8 @@ pub(super) struct Parts {
     pub(super) has_ended: bool,
     /// A partition says that its next command writes nothing, so that a pause of writes does not hold it back.
     pub(super) passes_pause: bool,
+    /// It came by another door than clients do, and asks once.
+    pub(super) visits: bool,
     /// Commands that have no answer yet, of those that the session counts.
     pub(super) counted: VecDeque<Counted>,
     /// What the scripts of the present exchange publish when it has its answers.
@@ -148,6 +150,7 @@ impl Session {
             restricted: false,
             has_ended: false,
             passes_pause: false,
+            visits: false,
             counted: VecDeque::new(),
             published: Vec::new(),
             own_messages: Vec::new(),

@@ -1,4 +1,7 @@
 //! `CLIENT PAUSE`: until when the sessions of a core begin no commands, or none that write.
+//!
+//! It is the clients that pause: whoever looks at the node by another door goes on, or its figures would not be there
+//! and it would be taken for dead.
 
 use super::plan::scripts;
 use bytes::Bytes;
@@ -40,6 +43,12 @@ impl Pause {
         let remaining_us = until_us.checked_sub(now.monotonic_us).filter(|us| *us > 0)?;
         (what == Paused::All || writes).then(|| remaining_us.div_ceil(1_000))
     }
+}
+
+/// Whether who only looks at a node asks this, and who that is. Of a visitor neither a pause nor a script that runs for
+/// long holds it back.
+pub(super) fn is_of_an_observer(spec: &CommandSpec) -> bool {
+    matches!(spec.name, "auth" | "info" | "ping")
 }
 
 /// Whether a pause of writes holds a command back: it writes, or others learn of it. A script does not whose text says

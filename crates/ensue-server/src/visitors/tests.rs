@@ -15,7 +15,7 @@ fn visit(
     let commands = vec![vec![Bytes::from("PING")]; count];
     let session = crate::listener::next_session(CoreId(0));
     visitors.admit(session, Visit { from, to, commands, answers }, inputs);
-    let Some(Input::ClientConnected { session, address, .. }) = inputs.pop_front() else { panic!() };
+    let Some(Input::VisitorConnected { session, address, .. }) = inputs.pop_front() else { panic!() };
     assert_eq!(address, "10.0.0.9:5");
     assert!(
         matches!(inputs.pop_front(), Some(Input::ClientCommands { commands, .. }) if commands.len() == count)

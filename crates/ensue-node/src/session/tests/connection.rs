@@ -170,6 +170,33 @@ fn the_client_that_asks_is_spared_and_none_of_its_number_on_another_core() {
     assert!(world.disconnected);
 }
 
+/// A core whose clients pause, and somebody who has come by another door.
+fn visited_in_a_pause() -> World {
+    let mut world = World::new();
+    assert_eq!(order(&mut world, "CLIENT PAUSE 1000", "+OK\r\n"), "+OK|");
+    world.leave();
+    world.sessions.on_visitor(world.now, CLIENT, ["10.0.0.1:1".into(), "10.0.0.2:9121".into()]);
+    world
+}
+
+#[test]
+fn who_looks_at_a_node_is_held_back_neither_by_a_pause_nor_by_a_script() {
+    let mut world = visited_in_a_pause();
+    world.send(&["INFO none"]);
+    assert!(!world.sessions.sessions[&CLIENT].is_blocked(), "figures are gathered, or were");
+    let mut world = visited_in_a_pause();
+    assert_eq!(world.ask("PING"), "+PONG|");
+    let get = format!("GET {}", key(0, 0));
+    world.send(&[&get]);
+    assert!(world.sent.is_empty() && world.sessions.sessions[&CLIENT].is_blocked(), "that is no figure");
+    world.pass_ms(1_001);
+    world.executed(vec![bulk("v")]);
+    assert_eq!(world.received(), "$1|v|");
+    world.sessions.set_busy(Some("BUSY with a script"));
+    assert_eq!(world.ask("PING"), "+PONG|");
+    assert_eq!(world.ask(&get), "-BUSY with a script|");
+}
+
 #[test]
 fn a_pause_holds_back_what_it_is_for_until_it_ends() {
     let mut world = World::new();

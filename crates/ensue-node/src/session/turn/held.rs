@@ -4,6 +4,7 @@
 use super::Turn;
 use crate::session::begin::{self, Held};
 use crate::session::exchange::{Exchange, Then};
+use crate::session::pause;
 use crate::session::transactions::multi::{self, Multi};
 use ensue_resp::CommandSpec;
 use ensue_types::{Args, Reply};
@@ -35,7 +36,8 @@ pub(super) fn is_refused(turn: &mut Turn<'_>, spec: Option<&'static CommandSpec>
         return true;
     }
     let (Some(words), Some(spec)) = (turn.cx.core.busy(), spec) else { return false };
-    if may_run_while_busy(spec, args) || !ensue_resp::check_arity(spec, args.len()) {
+    let is_looked_at = turn.session.visits && pause::is_of_an_observer(spec);
+    if is_looked_at || may_run_while_busy(spec, args) || !ensue_resp::check_arity(spec, args.len()) {
         return false;
     }
     turn.cx.core.counters.on_rejected(Some(spec));
