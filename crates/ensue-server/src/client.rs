@@ -204,6 +204,10 @@ impl Client {
             }
             match self.stream.read(scratch) {
                 Ok(0) => {
+                    // A socket whose other side has ended reads as ended, too, when it is reset later.
+                    if let Some(error) = self.stream.socket().take_error()? {
+                        return Err(error);
+                    }
                     self.readable = false;
                     self.has_ended |= self.source == Source::Open;
                     self.source = Source::HalfClosed;
