@@ -11,7 +11,7 @@
 //! data grow, and when the bound is set below what rows take.
 //!
 //! A row whose deadline has passed, or the deadlines of all its fields, goes before all others. It is deleted by itself
-//! when every datacenter has been heard of (`maintenance::collect`), and where one cannot be reached that may take long.
+//! when every datacenter has been heard of (`maintenance::collect`), which may take long where one cannot be reached.
 //! An eviction does not wait for that: if the deadline was extended elsewhere in time, and nobody knows of it here, the
 //! row is gone all the same, as one is that was read there and is evicted here. Where the policy is to evict nothing,
 //! such rows alone are evicted, those that give memory back at once, and only while what has expired is not deleted
