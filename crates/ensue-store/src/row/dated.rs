@@ -79,12 +79,9 @@ impl Row {
 
     /// Keeps the order of times after a column has changed.
     pub(super) fn date(&mut self, column: &Column) {
+        let is_dated = |name| self.dated.as_ref().is_some_and(|dated| dated.names.contains_key(name));
         match column {
-            Column::Field(name) => {
-                if self.dated.as_ref().is_some_and(|dated| dated.names.contains_key(name)) {
-                    self.date_field(name);
-                }
-            }
+            Column::Field(name) if is_dated(name) => self.date_field(name),
             Column::FieldDeadline(name) if self.columns.get(column).is_some() => {
                 self.dated.get_or_insert_default();
                 self.date_field(name);

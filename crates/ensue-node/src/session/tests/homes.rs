@@ -262,7 +262,7 @@ fn nothing_is_published_if_the_home_s_writes_do_not_come_or_were_not_made() {
     let counts = world.sent.remove(counts.expect("a look at what is so now")).expect("it is there");
     world.sent.clear();
     let Message::CountReplicas { request, .. } = counts.message else { unreachable!() };
-    world.answer(&counts, 1, Message::ReplicasReached { request, datacenters: 0 });
+    world.answer(&counts, 1, Message::ReplicasReached { request, datacenters: 0, here: false });
     let received = world.received();
     let (first, rest) = received.split_once('|').expect("an array");
     assert_eq!(first, "*4");
