@@ -325,9 +325,7 @@ impl Options {
             self.faults.intervals_ms.retain(|(other, _)| *other != name);
             self.faults.intervals_ms.push((name, self.faults.until_us / 3_000));
         }
-        // Transactions over several partitions that lose one of these may not end (docs/limits.md).
-        let promises = self.promises();
-        let may_lose_one = self.shape.partitions > 1 && !promises.branches && !promises.writes_together();
+        let may_lose_one = self.shape.partitions > 1 && !self.promises().branches;
         if may_lose_one && Random::stream(self.seed, "single partitions of options").chance(SINGLE_PARTITIONS)
         {
             self.faults.intervals_ms.push((EmptyPartition::NAME, self.faults.until_us / 6_000));

@@ -76,9 +76,11 @@ fn a_coordinator_that_is_filled_asks_for_the_part_that_does_not_come() {
         let asked = said(&mut world);
         assert_eq!(asked.contains(&Message::FindPart { transaction, time }), asks, "{broken:?}: {asked:?}");
         assert!(!is_applied(&world));
-        // Nobody is left to vote.
+        // Nobody is left to vote. Who has the part need not remember it any more.
         neighbour_says(&mut world, Message::PartHeld { transaction });
         assert!(is_applied(&world));
+        let told = said(&mut world);
+        assert!(told.contains(&Message::PartsForgotten { operations: vec![transaction] }), "{told:?}");
         assert_eq!(world.partition.transactions.len(), 0, "nothing is waited for");
     }
 }

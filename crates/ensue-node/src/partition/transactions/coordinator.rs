@@ -289,6 +289,7 @@ impl Transactions {
         }
         let mut participants = announced.participants;
         participants.retain(|p| arriving.notified.contains(p));
+        let held = arriving.held.iter().copied().collect();
         // Where every part was there before, nobody has to vote.
         if participants.is_empty() && !all {
             return;
@@ -297,6 +298,7 @@ impl Transactions {
         let voting = Voting { keyspace: announced.keyspace, participants, votes: BTreeMap::new(), kind };
         self.coordinated.insert(transaction, Coordinated::Voting(voting));
         self.query_participants(cx, transaction, &|_| true);
+        self.release_held(cx, transaction, held);
     }
 
     /// A vote for a replicated transaction that is not voted on: this coordinator has been away, and waits again for

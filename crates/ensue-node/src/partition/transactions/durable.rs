@@ -222,6 +222,14 @@ impl Transactions {
         self.durable.completed.push_back((end, operation, participants));
     }
 
+    /// These participants had their parts before this coordinator heard of the transaction in a directory that is
+    /// filled: it asks them for nothing, and they may have reported while nothing was known here of it.
+    pub(super) fn release_held(&mut self, cx: &Cx, operation: OperationId, participants: Vec<PartitionId>) {
+        if !participants.is_empty() {
+            self.durable.completed.push_back((cx.journal.log_end(), operation, participants));
+        }
+    }
+
     pub(in crate::partition) fn forget_completed(&mut self, cx: &mut Cx, synced: u64) {
         let mut forgotten: BTreeMap<PartitionId, Vec<OperationId>> = BTreeMap::new();
         let durable = &mut self.durable;
