@@ -24,7 +24,7 @@ def test_a_client_is_reached_by_its_number_wherever_it_is(group):
     assert len({admin.client_id(), *numbers}) == 9, numbers
     assert max(numbers) < 1 << 53
     for number in numbers:
-        assert [int(line["id"]) for line in admin.client_list(client_id=[number])] == [number]
+        assert [int(line["id"]) for line in admin.client_list(client_id=[str(number)])] == [number]
 
     here, there = clients[0], clients[4]
     for client, key in ((here, "here"), (there, "there")):

@@ -197,6 +197,15 @@ impl Others {
         }
     }
 
+    /// Nothing of a datacenter's stream will ever come behind this place, whatever it said of it before: what it wrote
+    /// there was lost with it, and so with whoever had seen it.
+    pub(in crate::partition) fn note_last(&mut self, datacenter: DatacenterId, last: Position) {
+        let catch_up = self.catch_up.as_mut();
+        if let Some(end) = catch_up.and_then(|catch_up| catch_up.ends.get_mut(&datacenter)) {
+            *end = last.min(*end);
+        }
+    }
+
     /// A datacenter that nobody has met begins: nothing of it can be missing, and it waits for those that serve.
     pub(in crate::partition) fn note_nothing_to_come(&mut self, cx: &mut Cx, datacenter: DatacenterId) {
         let is_new = self.is_unmet(datacenter);

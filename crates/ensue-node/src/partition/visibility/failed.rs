@@ -145,6 +145,7 @@ impl Visibility<'_> {
         self.cx.trace(Trace::StreamSettled { partition: self.cx.id, datacenter, end: last });
         self.others.stable_time.raise_received(datacenter, whole);
         self.others.note_end(self.cx, datacenter, last, whole);
+        self.others.note_last(datacenter, last);
         self.end_stream(datacenter, last, end.failed);
         // What was lost with another one may have waited for the end of this one's stream.
         self.others.failover.failed.report_ended_again(self.cx);
