@@ -321,14 +321,13 @@ impl Options {
         self.faults.loses_datacenter |= !self.may_lose_directories();
         self.make_directories_lost();
         self.faults = draw_faults(&self);
-        for name in OF_DIRECTORIES {
-            self.faults.intervals_ms.retain(|(other, _)| *other != name);
-            self.faults.intervals_ms.push((name, self.faults.until_us / 3_000));
-        }
         let may_lose_one = self.shape.partitions > 1 && !self.promises().branches;
-        if may_lose_one && Random::stream(self.seed, "single partitions of options").chance(SINGLE_PARTITIONS)
-        {
-            self.faults.intervals_ms.push((EmptyPartition::NAME, self.faults.until_us / 6_000));
+        let loses_one = may_lose_one
+            && Random::stream(self.seed, "single partitions of options").chance(SINGLE_PARTITIONS);
+        let names = if loses_one { &[EmptyPartition::NAME][..] } else { &OF_DIRECTORIES };
+        self.faults.intervals_ms.retain(|(name, _)| !OF_DIRECTORIES.contains(name));
+        for name in names {
+            self.faults.intervals_ms.push((*name, self.faults.until_us / 3_000));
         }
         self
     }

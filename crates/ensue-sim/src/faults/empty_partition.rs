@@ -35,7 +35,9 @@ impl Kind for EmptyPartition {
     }
 
     fn strike(&self, world: &mut World) -> Effect {
-        if !world.may_become_sick(self.home.datacenter) {
+        // Of a directory that nobody has met nobody knows that it is lost (docs/limits.md).
+        let datacenter = self.home.datacenter;
+        if !world.may_become_sick(datacenter) || !world.is_known_to_all(datacenter) {
             return Effect::Nothing;
         }
         world.wipe_partition(self.home.datacenter, self.home.partition);
