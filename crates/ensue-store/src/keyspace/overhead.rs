@@ -10,7 +10,7 @@ use crate::compact::RowRef;
 use crate::layout::effect_bytes_beside;
 use crate::row::Row;
 use crate::view::View;
-use ensue_types::Stamp;
+use ensue_types::{Column, Stamp};
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,34 +27,35 @@ pub struct Overhead {
 impl Overhead {
     /// The bytes of so many effects, at most, of which each column has two at most: a removal and a put.
     pub fn bytes(&self, effects: usize) -> usize {
-        let each = effect_bytes_beside(self.puts, 0).max(effect_bytes_beside(self.puts, self.forgotten));
+        let each = effect_bytes_beside(self.puts, self.forgotten);
         let covered = effects.saturating_mul(self.seen_max).min(2 * self.seen);
         let seen = effect_bytes_beside(0, 1) - effect_bytes_beside(0, 0);
         effects.saturating_mul(each).saturating_add(covered.saturating_mul(seen))
     }
 
-    fn counter(&mut self, seen: usize) {
-        if seen > 0 {
+    /// So many columns hold the additions of so many datacenters each.
+    fn counters(&mut self, count: usize, seen: usize) {
+        if count > 0 && seen > 0 {
             self.seen_max = self.seen_max.max(seen + self.forgotten);
-            self.seen += seen + self.forgotten;
+            self.seen += count * (seen + self.forgotten);
         }
     }
 
     fn cell(&mut self, cell: &Cell) {
         self.puts = self.puts.max(cell.observed(View::Newest, Stamp::ZERO).puts().len());
-        self.counter(State::seen(cell.state()).len());
+        self.counters(1, State::seen(cell.state()).len());
     }
 
     fn row(&mut self, row: &Row) {
         match row.large() {
             Some(large) => {
                 self.puts = self.puts.max(large.put_by());
-                (0..large.added_count()).for_each(|_| self.counter(1));
+                self.counters(large.added_count(), 1);
                 large.whole_columns().for_each(|(_, cell)| self.cell(cell));
             }
             None => row.cells().for_each(|(_, cell)| self.cell(&cell)),
         }
-        row.cell(&ensue_types::Column::Deadline).into_iter().for_each(|cell| self.cell(&cell));
+        row.cell(&Column::Deadline).into_iter().for_each(|cell| self.cell(&cell));
         // Whatever a column holds, an effect on it names what removals of the whole row had observed, too.
         self.puts += row.ended_by().map_or(0, |(_, observed)| observed.puts().len());
     }
@@ -70,8 +71,7 @@ impl Keyspace {
             Some(RowRef::Compact(_)) => overhead.puts = 1,
             Some(RowRef::Packed(row)) => {
                 overhead.puts = 1;
-                let counters = row.settled().filter(|settled| settled.is_counter());
-                counters.for_each(|_| overhead.counter(1));
+                overhead.counters(row.settled().filter(|settled| settled.is_counter()).count(), 1);
             }
             Some(RowRef::Whole(row)) => overhead.row(row),
         }
