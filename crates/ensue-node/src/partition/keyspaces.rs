@@ -85,11 +85,10 @@ pub(crate) struct Keyspaces {
     evicted_expired: u64,
     /// What deadlines take beside their rows.
     deadline_bytes: u64,
-    /// Something has expired and is not deleted yet; not in time, because a datacenter cannot be reached.
-    expired_waits: bool,
+    /// Something has expired and is not deleted in time, because a datacenter cannot be reached.
     expires_late: bool,
-    /// It has been told of deadlines up to this one.
-    told_ms: u64,
+    /// Who listens for events was told of deadlines up to this one.
+    reported_ms: u64,
     followers: Followers,
     /// Whether the next evaluation may remove all columns of a row by one effect.
     removes_rows: bool,
@@ -147,9 +146,8 @@ impl Keyspaces {
             evicted: 0,
             evicted_expired: 0,
             deadline_bytes: 0,
-            expired_waits: false,
             expires_late: false,
-            told_ms: 0,
+            reported_ms: 0,
             followers: Followers::default(),
             removes_rows: false,
             is_freeing: false,

@@ -118,14 +118,14 @@ impl Keyspaces {
         self.evicted + self.evicted_expired > before
     }
 
-    /// What deadlines take beside their rows, whether something has expired, and whether that is not deleted in time.
-    pub(in crate::partition) fn note_deadlines(&mut self, bytes: u64, waits: bool, is_late: bool) {
-        (self.deadline_bytes, self.expired_waits, self.expires_late) = (bytes, waits, is_late);
+    /// What deadlines take beside their rows, and whether something has expired that is not deleted in time.
+    pub(in crate::partition) fn note_deadlines(&mut self, bytes: u64, expires_late: bool) {
+        (self.deadline_bytes, self.expires_late) = (bytes, expires_late);
     }
 
-    /// It has been told of rows whose deadline is not after this.
+    /// Who listens for events has been told of rows whose deadline is not after this.
     pub(in crate::partition) fn note_reported(&mut self, deadline_ms: u64) {
-        self.told_ms = deadline_ms;
+        self.reported_ms = deadline_ms;
     }
 
     /// Rows that were evicted when their deadline had passed.
@@ -136,7 +136,8 @@ impl Keyspaces {
     /// Of some rows the one that the policy has go first.
     fn victim(&mut self, cx: &mut Cx) -> Option<Victim> {
         let at = cx.tick();
-        let expired = if self.expired_waits { self.drawn(cx, at, Of::Expired) } else { None };
+        // What expires is deleted by itself, mostly soon: to look for it among many that live would take long.
+        let expired = if self.expires_late { self.drawn(cx, at, Of::Expired) } else { None };
         match self.accesses.policy() {
             _ if expired.is_some() => expired,
             Policy::None => None,
@@ -217,7 +218,7 @@ impl Keyspaces {
         let write = Write { stamp, at, operation, dependencies: None };
         let mut writer = cx.writer(keyspace, write, &Choice::Newest);
         writer.remove_rows(others.replication.applied.is_in_order());
-        let told_ms = self.told_ms;
+        let reported_ms = self.reported_ms;
         let mut evaluation = Evaluation::writing(self.keyspace(keyspace), &mut writer, View::Newest);
         let written = evaluation.written_count();
         // Too large to be deleted at once: another one goes.
@@ -225,7 +226,7 @@ impl Keyspaces {
         if let Some(before) = written {
             match expired_ms {
                 None => events::name_first(&mut evaluation, before, "evicted"),
-                Some(ms) if ms > told_ms => events::name_first(&mut evaluation, before, "expired"),
+                Some(ms) if ms > reported_ms => events::name_first(&mut evaluation, before, "expired"),
                 Some(_) => drop(evaluation.take_written(before)),
             }
         }

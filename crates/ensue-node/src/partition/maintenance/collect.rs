@@ -268,10 +268,12 @@ impl Maintenance {
         let is_late = |round: &Round| cx.now.monotonic_us >= round.begun_us.saturating_add(wait_us);
         let is_late = self.collector.round.as_ref().is_some_and(is_late) && !others.awaits_lost_parts(cx);
         let Collector { candidates, round, due, .. } = &self.collector;
-        let waits = !due.is_empty()
-            || !candidates.due.is_empty()
-            || round.as_ref().is_some_and(|round| !round.candidates.due.is_empty());
-        keyspaces.note_deadlines(self.collector.deadlines.bytes(), waits, is_late);
+        let waits = || {
+            !due.is_empty()
+                || !candidates.due.is_empty()
+                || round.as_ref().is_some_and(|round| !round.candidates.due.is_empty())
+        };
+        keyspaces.note_deadlines(self.collector.deadlines.bytes(), is_late && waits());
     }
 
     fn advance_round(&mut self, cx: &mut Cx, others: &mut Others, keyspaces: &mut Keyspaces) {
