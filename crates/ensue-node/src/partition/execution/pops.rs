@@ -4,13 +4,15 @@ use super::Executor;
 use crate::partition::cx::Cx;
 use crate::partition::order::RowName;
 use crate::partition::work::{Execution, Served};
+use bytes::Bytes;
 use ensue_protocol::Choice;
 use ensue_resp::Request;
 use ensue_resp::request::{Awaited, Blocking, Stream, StreamRead, WaitingPop};
 use ensue_store::row::Kind;
 use ensue_store::view::View;
-use ensue_types::{Args, KeyspaceId, Reply};
+use ensue_types::{Args, KeyspaceId, Reply, StreamId};
 use ensue_wire::Address;
+use std::collections::BTreeSet;
 
 /// Whether a pop waits that was answered so.
 pub(super) fn waits(execution: &Execution, request: &Request, reply: &Reply) -> bool {
@@ -27,6 +29,18 @@ pub(super) fn offered(execution: &Execution, request: Request) -> Request {
             Request::Blocking(Blocking { pop: pop.of(&served.key), timeout_ms })
         }
         (request, _) => request,
+    }
+}
+
+/// What those that wait at a stream want alike: the next entry of a group, or what comes behind an id.
+fn wish(pop: &WaitingPop, key: &[u8]) -> Option<(Option<Bytes>, Option<StreamId>)> {
+    match pop {
+        WaitingPop::Entries(read) => {
+            let here = read.streams.iter().filter(|(of, _)| of == key);
+            here.map(|(_, behind)| (None, *behind)).min()
+        }
+        WaitingPop::Delivered(read) => Some((Some(read.group.clone()), None)),
+        _ => None,
     }
 }
 
@@ -59,7 +73,7 @@ impl Executor<'_> {
     /// The batch waits with this command, which has found nothing.
     pub(super) fn park_pop(&mut self, mut execution: Execution, args: Args) {
         // Of its own: it may wait for long, and is not to keep the client's whole read buffer alive meanwhile.
-        let args: Args = args.iter().map(|word| bytes::Bytes::copy_from_slice(word)).collect();
+        let args: Args = args.iter().map(|word| Bytes::copy_from_slice(word)).collect();
         let Some(blocking) = Blocking::parse(&args) else { return };
         if self.reads.pops.is_withdrawn(execution.from, execution.request) {
             execution.served = None;
@@ -130,13 +144,20 @@ impl Executor<'_> {
     }
 
     fn serve_row(&mut self, row: &RowName) {
-        let mut behind = None;
+        let (mut behind, mut in_vain) = (None, BTreeSet::new());
         loop {
             let there = self.there(row.0, &row.1);
             let Some(id) = self.reads.pops.next_at(row, behind, there) else { return };
             behind = Some(id);
-            if !self.reads.pops.pop(id).is_some_and(|pop| self.keyspaces.may_serve(self.cx, row, pop)) {
-                continue; // It is not executed again for what it has read, however many wait.
+            // However many wait, none is executed again for what it has read.
+            let Some(pop) = self.reads.pops.pop(id) else { return };
+            let wish = wish(pop, &row.1);
+            if wish.as_ref().is_some_and(|wish| in_vain.contains(wish)) {
+                continue;
+            }
+            if !self.keyspaces.may_serve(self.cx, row, pop) {
+                in_vain.extend(wish);
+                continue;
             }
             let Some(mut execution) = self.take_pop(id) else { return };
             execution.served = Some(Served { id, key: row.1.clone() });
